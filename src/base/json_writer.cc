@@ -1,0 +1,152 @@
+#include "base/json_writer.h"
+
+#include <charconv>
+#include <cmath>
+
+namespace baton {
+namespace {
+
+// Length of the valid UTF-8 sequence at the start of `text`; 0 when it is not valid.
+size_t utf8_length(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const auto continuation = [&](size_t i) { return i < text.size() && (byte(i) & 0xc0) == 0x80; };
+  const uint8_t first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xc2 && first <= 0xdf) return continuation(1) ? 2 : 0;
+  if (first >= 0xe0 && first <= 0xef) {
+    if (!continuation(1) || !continuation(2)) return 0;
+    if (first == 0xe0 && byte(1) < 0xa0) return 0;  // overlong
+    if (first == 0xed && byte(1) > 0x9f) return 0;  // surrogate
+    return 3;
+  }
+  if (first >= 0xf0 && first <= 0xf4) {
+    if (!continuation(1) || !continuation(2) || !continuation(3)) return 0;
+    if (first == 0xf0 && byte(1) < 0x90) return 0;
+    if (first == 0xf4 && byte(1) > 0x8f) return 0;
+    return 4;
+  }
+  return 0;
+}
+
+void append_escape(std::string& out, char c) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  switch (c) {
+    case '"': out += "\\\""; return;
+    case '\\': out += "\\\\"; return;
+    case '\n': out += "\\n"; return;
+    case '\r': out += "\\r"; return;
+    case '\t': out += "\\t"; return;
+    default: break;
+  }
+  const auto byte = static_cast<uint8_t>(c);
+  out += "\\u00";
+  out += kHex[byte >> 4];
+  out += kHex[byte & 15];
+}
+
+bool is_plain(char c) {
+  const auto byte = static_cast<uint8_t>(c);
+  return byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\';
+}
+
+template <class T>
+void append_number(std::string& out, T value) {
+  char buffer[32];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  out.append(buffer, end);
+}
+
+}  // namespace
+
+void append_json_string(std::string& out, std::string_view text) {
+  out += '"';
+  size_t i = 0;
+  while (i < text.size()) {
+    const size_t start = i;
+    while (i < text.size() && is_plain(text[i])) ++i;
+    out.append(text.substr(start, i - start));
+    if (i == text.size()) break;
+    if (static_cast<uint8_t>(text[i]) < 0x80) {
+      append_escape(out, text[i++]);
+      continue;
+    }
+    const size_t length = utf8_length(text.substr(i));
+    if (length == 0) {
+      out += "\xef\xbf\xbd";
+      ++i;
+    } else {
+      out.append(text.substr(i, length));
+      i += length;
+    }
+  }
+  out += '"';
+}
+
+void JsonWriter::separate() {
+  if (need_comma_) out_ += ',';
+  need_comma_ = true;
+}
+
+JsonWriter& JsonWriter::open(char bracket) {
+  separate();
+  out_ += bracket;
+  need_comma_ = false;
+  return *this;
+}
+
+JsonWriter& JsonWriter::close(char bracket) {
+  out_ += bracket;
+  need_comma_ = true;
+  return *this;
+}
+
+JsonWriter& JsonWriter::key(std::string_view name) {
+  separate();
+  append_json_string(out_, name);
+  out_ += ':';
+  need_comma_ = false;
+  return *this;
+}
+
+JsonWriter& JsonWriter::string(std::string_view text) {
+  separate();
+  append_json_string(out_, text);
+  return *this;
+}
+
+JsonWriter& JsonWriter::number(int64_t value) {
+  separate();
+  append_number(out_, value);
+  return *this;
+}
+
+JsonWriter& JsonWriter::number(uint64_t value) {
+  separate();
+  append_number(out_, value);
+  return *this;
+}
+
+JsonWriter& JsonWriter::number(double value) {
+  if (!std::isfinite(value)) return null();
+  separate();
+  append_number(out_, value);
+  return *this;
+}
+
+JsonWriter& JsonWriter::number(float value) {
+  if (!std::isfinite(value)) return null();
+  separate();
+  append_number(out_, value);
+  return *this;
+}
+
+JsonWriter& JsonWriter::boolean(bool value) { return raw(value ? "true" : "false"); }
+JsonWriter& JsonWriter::null() { return raw("null"); }
+
+JsonWriter& JsonWriter::raw(std::string_view json) {
+  separate();
+  out_.append(json);
+  return *this;
+}
+
+}  // namespace baton

@@ -1,0 +1,68 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "domain/data_type.h"
+#include "domain/decision.h"
+#include "domain/end_reason.h"
+#include "domain/latency_curve.h"
+#include "domain/request.h"
+
+namespace baton {
+namespace {
+
+TEST(DataType, EveryNameReadsBack) {
+  for (int i = 0; i < kDataTypeCount; ++i) {
+    const auto type = static_cast<DataType>(i);
+    EXPECT_EQ(parse_data_type(data_type_name(type)), type);
+  }
+  EXPECT_FALSE(parse_data_type("FP8").has_value());
+}
+
+TEST(ElementCount, RefusesNegativeAndOverflowingShapes) {
+  EXPECT_EQ(element_count(Shape{2, 3}), 6U);
+  EXPECT_EQ(element_count(Shape{}), 1U);
+  EXPECT_EQ(element_count(Shape{1LL << 62, 0}), std::nullopt);
+  EXPECT_EQ(element_count(Shape{5, 0}), 0U);
+  EXPECT_EQ(element_count(Shape{-1}), std::nullopt);
+  EXPECT_EQ(element_count(Shape{1LL << 32, 1LL << 32}), std::nullopt);
+}
+
+TEST(BytesTensor, LengthsMustFillTheDataExactly) {
+  const char data[] = "\2\0\0\0ab\0\0\0\0";
+  const auto bytes = std::as_bytes(std::span(data, 10));
+  EXPECT_TRUE(is_valid_bytes_tensor(bytes, 2));
+  EXPECT_FALSE(is_valid_bytes_tensor(bytes, 1));
+  EXPECT_FALSE(is_valid_bytes_tensor(bytes, 3));
+  const char overflow[] = "\xff\xff\xff\xff";
+  EXPECT_FALSE(is_valid_bytes_tensor(std::as_bytes(std::span(overflow, 4)), 1));
+}
+
+TEST(LatencyCurve, InterpolatesAndExtrapolates) {
+  const LatencyCurve curve({{1, Duration::us(100), 1}, {4, Duration::us(130), 1}});
+  EXPECT_EQ(curve.predict(1), Duration::us(100));
+  EXPECT_EQ(curve.predict(2), Duration::us(110));
+  EXPECT_EQ(curve.predict(7), Duration::us(160));
+  EXPECT_EQ(LatencyCurve().predict(3), Duration());
+}
+
+TEST(SameLayout, IgnoresTheBatchDimensionOnlyWhenBatched) {
+  InferRequest a, b;
+  a.inputs.push_back({"x", DataType::kFp32, {1, 8}, {}});
+  b.inputs.push_back({"x", DataType::kFp32, {2, 8}, {}});
+  EXPECT_TRUE(same_layout(a, b, true));
+  EXPECT_FALSE(same_layout(a, b, false));
+  EXPECT_EQ(layout_hash(a, true), layout_hash(b, true));
+  EXPECT_NE(layout_hash(a, false), layout_hash(b, false));
+}
+
+TEST(Names, AreDefinedForTheWholeList) {
+  for (int i = 0; i < kEndReasonCount; ++i) {
+    EXPECT_FALSE(end_reason_name(static_cast<EndReason>(i)).empty());
+  }
+  EXPECT_EQ(end_reason_name(EndReason::kEngineFailed), "engine_failed");
+  EXPECT_EQ(decision_reason_name(DecisionReason::kRunEnded), "run_ended");
+}
+
+}  // namespace
+}  // namespace baton

@@ -1,0 +1,33 @@
+#pragma once
+// The performance model of one deployment on one device kind: execution time by batch size.
+
+#include <cstdint>
+#include <vector>
+
+#include "base/time.h"
+
+namespace baton {
+
+struct CurvePoint {
+  uint32_t batch_size = 0;
+  Duration duration;   // typical time of one run
+  uint64_t samples = 0;
+};
+
+// Points ascend by batch size; durations never fall as the size grows (kept by policy/estimate). Between points the duration
+// is linear, beyond the last it grows at the last segment's slope. A value: copied freely, never shared for writing.
+class LatencyCurve {
+ public:
+  LatencyCurve() = default;
+  explicit LatencyCurve(std::vector<CurvePoint> points) : points_(std::move(points)) {}
+
+  [[nodiscard]] const std::vector<CurvePoint>& points() const { return points_; }
+  [[nodiscard]] bool empty() const { return points_.empty(); }
+  // Zero for an empty curve.
+  [[nodiscard]] Duration predict(uint64_t batch_size) const;
+
+ private:
+  std::vector<CurvePoint> points_;
+};
+
+}  // namespace baton

@@ -1,0 +1,119 @@
+#pragma once
+// What a model is: its signature as the file says, and its configuration as the operator says, validated.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/time.h"
+#include "domain/tensor.h"
+
+namespace baton {
+
+// Where a model version stands. The same words as a replica's states on the architecture page.
+enum class ModelState : uint8_t {
+  kPending,
+  kLoading,
+  kWarming,
+  kReady,
+  kDraining,
+  kStopping,
+  kGone,
+  kFailed
+};
+[[nodiscard]] std::string_view model_state_name(ModelState state);
+
+struct TensorSpec {
+  std::string name;
+  DataType type = DataType::kFp32;
+  Shape dims;                    // -1: any. Without the batch dimension when the model batches
+  std::optional<Shape> reshape;  // what the runtime expects in place of dims (batch dimension aside)
+  bool optional = false;
+  std::string label_file;  // outputs: one label a line; empty for none
+};
+
+// Inputs and outputs as the model file declares them, batch dimension included.
+struct ModelSignature {
+  std::vector<TensorSpec> inputs;
+  std::vector<TensorSpec> outputs;
+};
+
+struct QueuePolicy {
+  Duration timeout;            // longest time in the queue; zero: none
+  bool allow_override = false; // in configurations only: a request's own timeout always holds
+  uint64_t max_queue_size = 0; // requests of one level; zero: the server's default
+};
+
+struct BatchingConfig {
+  bool enabled = false;
+  std::vector<uint32_t> preferred_sizes;  // ascending
+  Duration max_delay;
+  uint32_t priority_levels = 0;  // 0: one level
+  uint32_t default_priority_level = 0;
+  QueuePolicy default_policy;
+  std::map<uint32_t, QueuePolicy> level_policies;
+};
+
+// Limits that hold whatever the model's own configuration says.
+struct QueueLimits {
+  uint64_t max_items = 8192;
+  uint64_t max_bytes = 512ULL << 20;
+};
+
+struct VersionPolicy {
+  enum class Kind : uint8_t { kLatest, kAll, kSpecific };
+  Kind kind = Kind::kLatest;
+  uint32_t latest_count = 1;
+  std::vector<int64_t> specific;
+};
+
+struct WarmupInput {
+  enum class Source : uint8_t { kZero, kRandom, kFile };
+  DataType type = DataType::kFp32;
+  Shape dims;
+  Source source = Source::kZero;
+  std::string file;  // below the model's warmup/ folder
+};
+
+struct WarmupSample {
+  std::string name;
+  uint32_t batch_size = 1;
+  uint32_t count = 1;
+  std::map<std::string, WarmupInput> inputs;
+};
+
+// ONNX Runtime session options that a configuration may set. Absent: baton's default.
+struct RuntimeOptions {
+  int intra_op_threads = 1;
+  int inter_op_threads = 1;
+  bool parallel_execution = false;
+  bool memory_arena = true;
+  bool memory_pattern = true;
+  int graph_level = 0;  // Triton's scale: 0 all, -1 basic, 1 extended, 2 off
+};
+
+struct ModelConfig {
+  std::string name;
+  uint32_t max_batch_size = 0;  // 0: the model does not batch and dims are its full shapes
+  std::vector<TensorSpec> inputs;
+  std::vector<TensorSpec> outputs;
+  VersionPolicy version_policy;
+  uint32_t instance_count = 1;
+  BatchingConfig batching;
+  std::vector<WarmupSample> warmups;
+  RuntimeOptions runtime;
+  std::string default_file = "model.onnx";
+  std::string json;        // the configuration in the protocol's JSON, as the config route returns it
+  std::string serialized;  // the same as a serialized inference.ModelConfig
+  [[nodiscard]] bool batches() const { return max_batch_size > 0; }
+};
+
+// Why a model did not load; the sentence names the tensor, what was found and what was expected.
+struct LoadFailure {
+  std::string message;
+};
+
+}  // namespace baton

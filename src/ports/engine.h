@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/ids.h"
+#include "domain/end_reason.h"
+#include "domain/request.h"
+#include "ports/executor.h"
+
+namespace baton::ports {
+
+using CallId = Id<struct CallTag>;
+
+struct EngineCall {
+  std::shared_ptr<const InferRequest> request;
+  Executor* home = nullptr;  // where the events arrive: the worker that called
+};
+
+// When the stages of a call happened, for statistics. Unset stages stay at zero.
+struct CallTimings {
+  Instant queued;
+  Instant started;       // its batch began: inputs are being gathered
+  Instant computed_from; // the model's own run began
+  Instant computed_to;
+  Instant ended;
+  uint32_t batch_items = 0;
+};
+
+struct EngineEnd {
+  EndReason reason = EndReason::kOk;
+  InferResult result;  // when reason is kOk
+  Refusal refusal;     // otherwise
+  CallTimings timings;
+};
+
+class EngineEvents {
+ public:
+  virtual ~EngineEvents() = default;
+  // Exactly once for every started call, on the call's home, never from within start() or abort().
+  virtual void on_end(CallId id, EngineEnd end) = 0;
+};
+
+// Which calls an abort reaches.
+enum class AbortScope : uint8_t { kOnlyQueued, kAlsoRunning };
+
+struct StartedCall {
+  CallId id;
+  Instant queue_deadline;  // when the caller is to abort it with kOnlyQueued; never() when nothing bounds the queue
+};
+
+// What baton needs of a replica that can execute requests. `events` outlives the call. Called on the home worker.
+class EnginePort {
+ public:
+  virtual ~EnginePort() = default;
+  virtual StartedCall start(EngineCall call, EngineEvents& events) = 0;
+  // Idempotent. A call that is reached ends with `reason`, at once even while its batch runs on; the batch itself is
+  // terminated only when all of its members are gone.
+  virtual void abort(CallId id, EndReason reason, AbortScope scope) = 0;
+};
+
+}  // namespace baton::ports

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "domain/end_reason.h"
+#include "domain/model.h"
+#include "domain/request.h"
+
+namespace baton::ports {
+
+struct RunFailure {
+  bool terminated = false;  // by terminate(); not the model's fault
+  std::string message;      // safe to show to a client
+};
+
+struct RunTimes {
+  Instant computed_from;  // inputs gathered, the model starts
+  Instant computed_to;
+};
+
+struct BatchResult {
+  std::vector<InferResult> results;  // one a member, in order, holding the outputs that the member asked for
+  RunTimes times;
+};
+
+// One instance of a loaded model: its own buffers over the shared weights. One thread at a time, except terminate().
+class RuntimeInstance {
+ public:
+  virtual ~RuntimeInstance() = default;
+  // Runs one batch on the calling thread and blocks until it is done. Members are not empty and share a layout
+  // (same_layout); inputs are joined along the first dimension when there are several.
+  virtual Result<BatchResult, RunFailure> run(std::span<const InferRequest* const> members) = 0;
+  // Makes a run in progress return soon with `terminated`. Any thread. Affects no later run.
+  virtual void terminate() = 0;
+};
+
+// One loaded model version. Instances must not outlive it. Any thread.
+class ModelRuntime {
+ public:
+  virtual ~ModelRuntime() = default;
+  [[nodiscard]] virtual const ModelSignature& signature() const = 0;
+  virtual Result<std::unique_ptr<RuntimeInstance>, LoadFailure> create_instance(
+      const ModelConfig& config) = 0;
+};
+
+// Opens model files. Blocks for as long as it takes: called on loader threads only.
+class RuntimeLoader {
+ public:
+  virtual ~RuntimeLoader() = default;
+  virtual Result<std::unique_ptr<ModelRuntime>, LoadFailure> load(const std::string& file,
+                                                                  const RuntimeOptions& options) = 0;
+};
+
+}  // namespace baton::ports
