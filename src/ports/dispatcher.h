@@ -13,7 +13,8 @@ namespace baton::ports {
 
 using InstanceIndex = uint32_t;
 
-// A call inside a dispatcher. Made outside its lock; the dispatcher moves it and allocates nothing for it.
+// A call inside a dispatcher. Made outside its lock; the dispatcher moves it and allocates nothing
+// for it.
 struct DispatchedCall {
   CallId id;
   EngineCall call;
@@ -25,8 +26,8 @@ struct Submitted {
   bool accepted = false;
   Refusal refusal;  // when not accepted
   Instant queue_deadline = Instant::never();
-  // An idle instance that is to ask for a batch now. The caller may lend it its own thread when `inline_run` holds: the curve
-  // says that the run is shorter than a hand-over between threads.
+  // An idle instance that is to ask for a batch now. The caller may lend it its own thread when
+  // `inline_run` holds: the curve says that the run is shorter than a hand-over between threads.
   bool wake = false;
   InstanceIndex instance = 0;
   bool inline_run = false;
@@ -50,13 +51,15 @@ struct EndedCall {
   EngineEnd end;
 };
 
-// One model version's queue and instances. A pure state machine that knows no lock: its caller holds one, passes a `now` that
-// never goes back, and carries out what is returned. Implemented by service/batching.
+// One model version's queue and instances. A pure state machine that knows no lock: its caller
+// holds one, passes a `now` that never goes back, and carries out what is returned. Implemented by
+// service/batching.
 class Dispatcher {
  public:
   virtual ~Dispatcher() = default;
 
-  virtual Submitted submit(DispatchedCall& call, Instant now) = 0;  // moves from `call` when accepted
+  virtual Submitted submit(DispatchedCall& call,
+                           Instant now) = 0;  // moves from `call` when accepted
   // Instance `instance` is free and asks for work.
   virtual NextBatch next(InstanceIndex instance, Instant now) = 0;
   // The batch of `instance` ended. Calls that were aborted while it ran are not told again.
@@ -72,8 +75,7 @@ class Dispatcher {
   // Ends every queued call with `reason` and accepts no more.
   virtual void close(EndReason reason, Instant now, std::vector<EndedCall>& ended) = 0;
 
-  [[nodiscard]] virtual size_t queued_calls() const = 0;
-  [[nodiscard]] virtual size_t running_calls() const = 0;
+  [[nodiscard]] virtual EngineStats stats() const = 0;
 };
 
 }  // namespace baton::ports

@@ -28,17 +28,28 @@ constexpr size_t kLinearKeys = 16;
 
 std::string describe(simdjson::error_code error) {
   switch (error) {
-    case simdjson::UTF8_ERROR: return "the JSON is not valid UTF-8";
-    case simdjson::EMPTY: return "the JSON is empty";
-    case simdjson::UNCLOSED_STRING: return "a JSON string is not closed";
-    case simdjson::UNESCAPED_CHARS: return "a JSON string holds an unescaped control character";
-    case simdjson::INCOMPLETE_ARRAY_OR_OBJECT: return "the JSON ends inside an array or object";
-    case simdjson::DEPTH_ERROR: return "the JSON is nested too deep";
-    case simdjson::NUMBER_ERROR: return "the JSON holds a malformed number";
-    case simdjson::NUMBER_OUT_OF_RANGE: return "a JSON number is out of range";
-    case simdjson::STRING_ERROR: return "the JSON holds a malformed string";
-    case simdjson::TRAILING_CONTENT: return "the JSON is followed by something else";
-    default: return "the JSON is malformed";
+    case simdjson::UTF8_ERROR:
+      return "the JSON is not valid UTF-8";
+    case simdjson::EMPTY:
+      return "the JSON is empty";
+    case simdjson::UNCLOSED_STRING:
+      return "a JSON string is not closed";
+    case simdjson::UNESCAPED_CHARS:
+      return "a JSON string holds an unescaped control character";
+    case simdjson::INCOMPLETE_ARRAY_OR_OBJECT:
+      return "the JSON ends inside an array or object";
+    case simdjson::DEPTH_ERROR:
+      return "the JSON is nested too deep";
+    case simdjson::NUMBER_ERROR:
+      return "the JSON holds a malformed number";
+    case simdjson::NUMBER_OUT_OF_RANGE:
+      return "a JSON number is out of range";
+    case simdjson::STRING_ERROR:
+      return "the JSON holds a malformed string";
+    case simdjson::TRAILING_CONTENT:
+      return "the JSON is followed by something else";
+    default:
+      return "the JSON is malformed";
   }
 }
 
@@ -106,18 +117,29 @@ JsonKind JsonValue::kind() {
     return JsonKind::kNull;
   }
   switch (type) {
-    case ondemand::json_type::object: return JsonKind::kObject;
-    case ondemand::json_type::array: return JsonKind::kArray;
-    case ondemand::json_type::string: return JsonKind::kString;
-    case ondemand::json_type::number: return JsonKind::kNumber;
-    case ondemand::json_type::boolean: return JsonKind::kBoolean;
-    case ondemand::json_type::null: return JsonKind::kNull;
+    case ondemand::json_type::object:
+      return JsonKind::kObject;
+    case ondemand::json_type::array:
+      return JsonKind::kArray;
+    case ondemand::json_type::string:
+      return JsonKind::kString;
+    case ondemand::json_type::number:
+      return JsonKind::kNumber;
+    case ondemand::json_type::boolean:
+      return JsonKind::kBoolean;
+    case ondemand::json_type::null:
+      return JsonKind::kNull;
   }
   return JsonKind::kNull;
 }
 
 bool JsonValue::fail(std::string message) {
   if (parser_.error_.empty()) parser_.error_ = std::move(message);
+  return false;
+}
+
+bool JsonValue::within(std::string_view place) {
+  parser_.error_ = std::string(place) + ": " + parser_.error_;
   return false;
 }
 
@@ -138,7 +160,8 @@ bool JsonValue::each_field(FunctionRef<bool(std::string_view, JsonValue&)> visit
     std::string_view key;
     if (const auto error = field.unescaped_key().get(key)) return JsonVisitor::fail(*this, error);
     if (!keys.insert(key)) return fail("the key \"" + std::string(key) + "\" appears twice");
-    if (keys.size() > parser_.limits_.keys_per_object) return fail("a JSON object has too many keys");
+    if (keys.size() > parser_.limits_.keys_per_object)
+      return fail("a JSON object has too many keys");
     ondemand::value raw = field.value();
     JsonValue value = JsonVisitor::child(*this, raw);
     if (!visit(key, value) || JsonVisitor::failed(*this)) {
@@ -176,18 +199,26 @@ bool JsonValue::read_string(std::string& out) {
   return true;
 }
 
-bool JsonValue::read_int64(int64_t& out) { return JsonVisitor::read(*this, out, "an integer"); }
+bool JsonValue::read_int64(int64_t& out) {
+  return JsonVisitor::read(*this, out, "an integer");
+}
 bool JsonValue::read_uint64(uint64_t& out) {
   return JsonVisitor::read(*this, out, "a non-negative integer");
 }
-bool JsonValue::read_double(double& out) { return JsonVisitor::read(*this, out, "a number"); }
-bool JsonValue::read_bool(bool& out) { return JsonVisitor::read(*this, out, "true or false"); }
+bool JsonValue::read_double(double& out) {
+  return JsonVisitor::read(*this, out, "a number");
+}
+bool JsonValue::read_bool(bool& out) {
+  return JsonVisitor::read(*this, out, "true or false");
+}
 
 bool JsonValue::skip() {
   read_ = true;
   switch (kind()) {
-    case JsonKind::kObject: return each_field([](std::string_view, JsonValue&) { return true; });
-    case JsonKind::kArray: return each_element([](JsonValue&) { return true; });
+    case JsonKind::kObject:
+      return each_field([](std::string_view, JsonValue&) { return true; });
+    case JsonKind::kArray:
+      return each_element([](JsonValue&) { return true; });
     case JsonKind::kString: {
       std::string_view text;
       return JsonVisitor::read(*this, text, "a string");
@@ -200,7 +231,8 @@ bool JsonValue::skip() {
       bool flag = false;
       return JsonVisitor::read(*this, flag, "true or false");
     }
-    case JsonKind::kNull: break;
+    case JsonKind::kNull:
+      break;
   }
   if (JsonVisitor::failed(*this)) return false;
   bool is_null = false;
@@ -248,10 +280,17 @@ class ElementReader {
     double number = 0;
     if (!JsonVisitor::read(value, number, "a number")) return false;
     switch (type_) {
-      case DataType::kFp16: append_value(out_, double_to_fp16(number)); break;
-      case DataType::kBf16: append_value(out_, double_to_bf16(number)); break;
-      case DataType::kFp32: return read_float(value, number);
-      default: append_value(out_, number); break;
+      case DataType::kFp16:
+        append_value(out_, double_to_fp16(number));
+        break;
+      case DataType::kBf16:
+        append_value(out_, double_to_bf16(number));
+        break;
+      case DataType::kFp32:
+        return read_float(value, number);
+      default:
+        append_value(out_, number);
+        break;
     }
     return true;
   }
@@ -282,16 +321,26 @@ class ElementReader {
         append_value(out_, static_cast<uint8_t>(flag));
         return true;
       }
-      case DataType::kUint8: return read_integer<uint8_t, int64_t>(value);
-      case DataType::kUint16: return read_integer<uint16_t, int64_t>(value);
-      case DataType::kUint32: return read_integer<uint32_t, int64_t>(value);
-      case DataType::kUint64: return read_integer<uint64_t, uint64_t>(value);
-      case DataType::kInt8: return read_integer<int8_t, int64_t>(value);
-      case DataType::kInt16: return read_integer<int16_t, int64_t>(value);
-      case DataType::kInt32: return read_integer<int32_t, int64_t>(value);
-      case DataType::kInt64: return read_integer<int64_t, int64_t>(value);
-      case DataType::kBytes: return read_text(value);
-      default: return read_floating(value);
+      case DataType::kUint8:
+        return read_integer<uint8_t, int64_t>(value);
+      case DataType::kUint16:
+        return read_integer<uint16_t, int64_t>(value);
+      case DataType::kUint32:
+        return read_integer<uint32_t, int64_t>(value);
+      case DataType::kUint64:
+        return read_integer<uint64_t, uint64_t>(value);
+      case DataType::kInt8:
+        return read_integer<int8_t, int64_t>(value);
+      case DataType::kInt16:
+        return read_integer<int16_t, int64_t>(value);
+      case DataType::kInt32:
+        return read_integer<int32_t, int64_t>(value);
+      case DataType::kInt64:
+        return read_integer<int64_t, int64_t>(value);
+      case DataType::kBytes:
+        return read_text(value);
+      default:
+        return read_floating(value);
     }
   }
 
@@ -328,7 +377,8 @@ Result<void, JsonError> JsonParser::parse(std::string_view padded_text,
   }
   JsonValue value(&root, *this, 1);
   const bool accepted = visit(value) && (value.read_ || value.skip());
-  if (accepted && error_.empty() && document.current_location().error() != simdjson::OUT_OF_BOUNDS) {
+  if (accepted && error_.empty() &&
+      document.current_location().error() != simdjson::OUT_OF_BOUNDS) {
     error_ = "the JSON is followed by something else";
   }
   if (!accepted && error_.empty()) error_ = "the JSON was not accepted";

@@ -27,14 +27,15 @@ enum class JsonKind : uint8_t { kObject, kArray, kString, kNumber, kBoolean, kNu
 
 class JsonParser;
 
-// A value while it is being visited: read it once, by one of its methods. Every reader returns false once the document has
-// failed; the first failure is kept and returned by JsonParser::parse.
+// A value while it is being visited: read it once, by one of its methods. Every reader returns
+// false once the document has failed; the first failure is kept and returned by JsonParser::parse.
 class JsonValue {
  public:
   [[nodiscard]] JsonKind kind();
 
-  // Visits the fields or elements; the visitor returns false to fail (after calling fail()). A value that the visitor does
-  // not read is walked and checked. A key appears once or the document fails.
+  // Visits the fields or elements; the visitor returns false to fail (after calling fail()). A
+  // value that the visitor does not read is walked and checked. A key appears once or the document
+  // fails.
   bool each_field(FunctionRef<bool(std::string_view key, JsonValue& value)> visit);
   bool each_element(FunctionRef<bool(JsonValue& value)> visit);
 
@@ -43,13 +44,15 @@ class JsonValue {
   bool read_uint64(uint64_t& out);
   bool read_double(double& out);
   bool read_bool(bool& out);
-  // Appends the elements of a scalar or of nested arrays, row-major, in the tensor encoding of `type`. Integers must be
-  // integral and fit; numbers for FP16, BF16 and FP32 are rounded once to nearest; BYTES are strings. Fails beyond
-  // `max_elements`.
+  // Appends the elements of a scalar or of nested arrays, row-major, in the tensor encoding of
+  // `type`. Integers must be integral and fit; numbers for FP16, BF16 and FP32 are rounded once to
+  // nearest; BYTES are strings. Fails beyond `max_elements`.
   bool append_elements(DataType type, size_t max_elements, std::vector<std::byte>& out);
   bool skip();
 
   bool fail(std::string message);
+  // Says where the failure happened: puts `place` before the message. Returns false.
+  bool within(std::string_view place);
 
  private:
   friend class JsonParser;
@@ -73,7 +76,8 @@ class JsonParser {
   Result<void, JsonError> parse(std::string_view padded_text,
                                 FunctionRef<bool(JsonValue& root)> visit);
   // The same for text without padding, which is copied.
-  Result<void, JsonError> parse_copy(std::string_view text, FunctionRef<bool(JsonValue& root)> visit);
+  Result<void, JsonError> parse_copy(std::string_view text,
+                                     FunctionRef<bool(JsonValue& root)> visit);
 
  private:
   friend class JsonValue;
