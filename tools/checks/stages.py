@@ -36,7 +36,7 @@ class Run:
                 verdict = "passed"
             except Skip as reason:
                 verdict = f"skipped: {reason}"
-            except Failure as reason:
+            except (Failure, FileNotFoundError) as reason:
                 print(f"== stage {number}/{len(names)} {name} failed "
                       f"({time.monotonic() - started:.0f} s): {reason}", flush=True)
                 self.failed = max(self.failed, 1)
@@ -58,10 +58,14 @@ class Run:
         process = subprocess.Popen(words, cwd=self.root, env=self.environment | extra, text=True,
                                    errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         lines = []
-        for line in process.stdout:
-            print(line, end="", flush=True)
-            lines.append(line)
-        return process.wait(), "".join(lines)
+        try:
+            for line in process.stdout:
+                print(line, end="", flush=True)
+                lines.append(line)
+            return process.wait(), "".join(lines)
+        finally:
+            if process.poll() is None:
+                process.terminate()
 
     def count(self, passed, failed):
         self.passed += passed
@@ -76,7 +80,8 @@ class Run:
         report = self.root / "build" / preset / "ctest.xml"
         report.unlink(missing_ok=True)
         words = ["ctest", "--test-dir", self.root / "build" / preset, "--output-on-failure",
-                 "--no-tests=ignore", "--parallel", self.jobs, "--output-junit", report]
+                 "--no-tests=ignore", "--test-output-size-passed", 1000000,
+                 "--parallel", self.jobs, "--output-junit", report]
         for label in labels:
             words += ["--label-regex", label]
         status, _ = self.tap(*words)
