@@ -4,8 +4,8 @@
 
 namespace baton::ports {
 
-// Takes every decision of one dispatcher, in the order of its sequence numbers. Called under the lock around the dispatcher:
-// returns at once and allocates nothing.
+// Takes every decision of one dispatcher, in the order of its sequence numbers. Called under the
+// lock around the dispatcher: returns at once and allocates nothing.
 class DecisionSink {
  public:
   virtual ~DecisionSink() = default;

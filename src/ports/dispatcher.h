@@ -12,7 +12,8 @@ namespace baton::ports {
 
 using InstanceIndex = uint32_t;
 
-// A call inside a dispatcher. Made outside its lock; the dispatcher moves it and allocates nothing for it.
+// A call inside a dispatcher. Made outside its lock; the dispatcher moves it and allocates nothing
+// for it.
 struct DispatchedCall {
   CallId id;  // given by submit()
   EngineCall call;
@@ -24,8 +25,8 @@ struct Submitted {
   bool accepted = false;
   CallId id;  // unique within the dispatcher, also when refused
   Instant queue_deadline = Instant::never();
-  // An idle instance that is to ask for a batch now. The caller may lend it its own thread when `inline_run` holds: the curve
-  // says that the run is shorter than a hand-over between threads.
+  // An idle instance that is to ask for a batch now. The caller may lend it its own thread when
+  // `inline_run` holds: the curve says that the run is shorter than a hand-over between threads.
   bool wake = false;
   bool inline_run = false;
   InstanceIndex instance = 0;
@@ -55,22 +56,26 @@ struct EndedCall {
   EngineEnd end;
 };
 
-// One model version's queue and instances. A pure state machine that knows no lock: its caller holds one, passes a `now` that
-// never goes back, and carries out what is returned. Calls that leave are appended to `ended`, each accepted call exactly
-// once. Implemented by service/batching.
+// One model version's queue and instances. A pure state machine that knows no lock: its caller
+// holds one, passes a `now` that never goes back, and carries out what is returned. Calls that
+// leave are appended to `ended`, each accepted call exactly once. Implemented by service/batching.
 class Dispatcher {
  public:
   virtual ~Dispatcher() = default;
 
-  virtual Submitted submit(DispatchedCall& call, Instant now) = 0;  // moves from `call` when accepted
-  // Instance `instance` is free and asks for work. `batch` comes without members and leaves with some, or none. Calls whose
-  // queue deadline has passed end here if their timers have not fired yet.
+  virtual Submitted submit(DispatchedCall& call,
+                           Instant now) = 0;  // moves from `call` when accepted
+  // Instance `instance` is free and asks for work. `batch` comes without members and leaves with
+  // some, or none. Calls whose queue deadline has passed end here if their timers have not fired
+  // yet.
   virtual NextBatch next(InstanceIndex instance, Instant now, Batch& batch,
                          std::vector<EndedCall>& ended) = 0;
-  // The batch of `instance` ended; the instance asks for its next batch soon. Calls that were aborted while it ran are not
-  // told again: they stay in `batch`, so that the caller frees them outside its lock.
-  virtual void finish(InstanceIndex instance, Batch& batch, Result<BatchResult, RunFailure>& outcome,
-                      Instant now, std::vector<EndedCall>& ended) = 0;
+  // The batch of `instance` ended; the instance asks for its next batch soon. Calls that were
+  // aborted while it ran are not told again: they stay in `batch`, so that the caller frees them
+  // outside its lock.
+  virtual void finish(InstanceIndex instance, Batch& batch,
+                      Result<BatchResult, RunFailure>& outcome, Instant now,
+                      std::vector<EndedCall>& ended) = 0;
   struct Aborted {
     bool reached = false;
     bool terminate = false;  // the last member is gone: terminate the run on `instance`
@@ -85,9 +90,11 @@ class Dispatcher {
 
   [[nodiscard]] virtual size_t queued_calls() const = 0;
   [[nodiscard]] virtual size_t running_calls() const = 0;  // those that were not aborted
-  // The rank of the most urgent queued call, for permits that several models share; never() when nothing is queued.
+  // The rank of the most urgent queued call, for permits that several models share; never() when
+  // nothing is queued.
   [[nodiscard]] virtual Instant most_urgent() const = 0;
-  // What a client is told when `submit` refuses. Does not change after construction: no lock needed.
+  // What a client is told when `submit` refuses. Does not change after construction: no lock
+  // needed.
   [[nodiscard]] virtual const std::string& refusal_text(DecisionReason limit) const = 0;
 };
 

@@ -8,7 +8,9 @@ namespace baton::adapters {
 
 CpuPermits::CpuPermits(std::unique_ptr<ports::PermitPolicy> policy) : policy_(std::move(policy)) {}
 
-CpuPermits::~CpuPermits() { BATON_CHECK(waiters_.empty()); }
+CpuPermits::~CpuPermits() {
+  BATON_CHECK(waiters_.empty());
+}
 
 bool CpuPermits::try_acquire() {
   const std::lock_guard lock(mutex_);

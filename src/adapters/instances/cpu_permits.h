@@ -9,8 +9,8 @@
 
 namespace baton::adapters {
 
-// What may compute at once on the machine's CPUs, shared by every engine on them, so that ten models on two cores do not fight.
-// Any thread.
+// What may compute at once on the machine's CPUs, shared by every engine on them, so that ten
+// models on two cores do not fight. Any thread.
 class CpuPermits {
  public:
   explicit CpuPermits(std::unique_ptr<ports::PermitPolicy> policy);

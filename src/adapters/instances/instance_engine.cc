@@ -19,7 +19,8 @@ std::chrono::nanoseconds span(Instant now, Instant until) {
   return std::chrono::nanoseconds(std::clamp(until - now, Duration(), kLongestWait).ns());
 }
 
-// What a client is told whose call left without a result; refusals at the door have the dispatcher's texts.
+// What a client is told whose call left without a result; refusals at the door have the
+// dispatcher's texts.
 std::string end_text(EndReason reason) {
   switch (reason) {
     case EndReason::kDeadlineQueued:
@@ -28,26 +29,34 @@ std::string end_text(EndReason reason) {
       return "the deadline passed while the request ran; allow more time";
     case EndReason::kShuttingDown:
       return "the model is shutting down; retry elsewhere";
-    case EndReason::kClientGone: return "the client cancelled the request";
-    default: return std::string(end_reason_name(reason));
+    case EndReason::kClientGone:
+      return "the client cancelled the request";
+    default:
+      return std::string(end_reason_name(reason));
   }
 }
 
 }  // namespace
 
-// One instance with its thread. Fields but `runtime` are under the engine's lock, or belong to whoever runs the batch.
+// What is told and freed once the lock is open.
+struct InstanceEngine::Outbox {
+  std::vector<ports::EndedCall> ended;
+  std::vector<ports::DispatchedCall> left;  // by aborted calls
+  Result<ports::BatchResult, ports::RunFailure> outcome;
+};
+
+// One instance with its thread. Fields but `runtime` are under the engine's lock, or belong to
+// whoever runs the batch.
 struct InstanceEngine::Worker {
   ports::InstanceIndex index = 0;
   std::unique_ptr<ports::RuntimeInstance> runtime;
   std::condition_variable woken;
-  bool asked = true;   // the dispatcher expects this instance to ask
-  bool active = false; // runs a batch, on its own thread or on a caller's
+  bool asked = true;    // the dispatcher expects this instance to ask
+  bool active = false;  // runs a batch, on its own thread or on a caller's
   Instant ask_again = Instant::never();
   ports::Batch batch;
-  std::vector<ports::DispatchedCall> left;  // of the batch before, to be freed outside the lock
   std::vector<const InferRequest*> inputs;
-  Result<ports::BatchResult, ports::RunFailure> outcome;
-  std::vector<ports::EndedCall> ended;
+  Outbox outbox;
   Placement placement;
   bool placed = false;
   std::thread thread;
@@ -87,9 +96,8 @@ InstanceEngine::InstanceEngine(std::unique_ptr<ports::Dispatcher> dispatcher,
     worker->index = static_cast<ports::InstanceIndex>(workers_.size());
     worker->runtime = std::move(runtime);
     worker->batch.members.reserve(64);
-    worker->left.reserve(64);
     worker->inputs.reserve(64);
-    worker->ended.reserve(64);
+    worker->outbox.ended.reserve(64);
     workers_.push_back(std::move(worker));
   }
   for (auto& worker : workers_) {
@@ -108,36 +116,44 @@ InstanceEngine::InstanceEngine(std::unique_ptr<ports::Dispatcher> dispatcher,
   }
 }
 
-InstanceEngine::~InstanceEngine() { stop(clock_.now()); }
+InstanceEngine::~InstanceEngine() {
+  stop(clock_.now());
+}
 
 void InstanceEngine::serve(Worker& worker) {
   Permit permit(*permits_);
+  Outbox told;  // this thread's: while it tells, the instance may be lent to a caller
   std::unique_lock lock(mutex_);
   while (true) {
     wait_for_work(worker, lock);
     if (exit_) break;
     const Instant urgency = dispatcher_->most_urgent();
     if (!urgency.is_never() && !permit.held()) {
-      // Asked for before the batch is formed, so that those who arrive while the device is busy still join it.
+      // Asked for before the batch is formed, so that those who arrive while the device is busy
+      // still join it.
+      std::swap(told, worker.outbox);
       lock.unlock();
-      hand_out(worker);
+      hand_out(told);
       permit.acquire(urgency);
       lock.lock();
     }
     const bool formed = take_batch(worker);
     if (!formed) permit.release();
-    if (!formed && worker.ended.empty() && worker.left.empty()) continue;
+    std::swap(told, worker.outbox);
+    if (!formed && told.ended.empty() && told.left.empty()) continue;
     lock.unlock();
-    hand_out(worker);
+    hand_out(told);
     if (formed) compute(worker);
     lock.lock();
     if (!formed) continue;
     finish_batch(worker);
-    // Without others waiting the next batch is taken in this critical section and under this permit.
+    // Without others waiting the next batch is taken in this critical section and under this
+    // permit.
     if (permits_->contended(dispatcher_->most_urgent())) permit.release();
   }
+  std::swap(told, worker.outbox);
   lock.unlock();
-  hand_out(worker);
+  hand_out(told);
 }
 
 void InstanceEngine::wait_for_work(Worker& worker, std::unique_lock<std::mutex>& lock) {
@@ -156,7 +172,7 @@ void InstanceEngine::wait_for_work(Worker& worker, std::unique_lock<std::mutex>&
 // Under the lock.
 bool InstanceEngine::take_batch(Worker& worker) {
   const ports::NextBatch next =
-      dispatcher_->next(worker.index, clock_.now(), worker.batch, worker.ended);
+      dispatcher_->next(worker.index, clock_.now(), worker.batch, worker.outbox.ended);
   worker.asked = false;
   worker.ask_again = next.ask_again;
   if (next.wake) wake(next.instance);
@@ -171,25 +187,26 @@ void InstanceEngine::compute(Worker& worker) {
   for (const ports::DispatchedCall& member : worker.batch.members) {
     worker.inputs.push_back(member.call.request.get());
   }
-  worker.outcome = worker.runtime->run(worker.inputs);
-  worker.ended.reserve(worker.batch.members.size());
+  worker.outbox.outcome = worker.runtime->run(worker.inputs);
+  worker.outbox.ended.reserve(worker.batch.members.size());
 }
 
 // Under the lock.
 void InstanceEngine::finish_batch(Worker& worker) {
-  dispatcher_->finish(worker.index, worker.batch, worker.outcome, clock_.now(), worker.ended);
-  worker.left.swap(worker.batch.members);
+  Outbox& outbox = worker.outbox;
+  dispatcher_->finish(worker.index, worker.batch, outbox.outcome, clock_.now(), outbox.ended);
+  outbox.left.swap(worker.batch.members);
   worker.active = false;
   worker.asked = true;
   --active_;
   if (active_ == 0) drained_.notify_all();
 }
 
-// Outside the lock: tells what ended, and frees what aborted calls left behind.
-void InstanceEngine::hand_out(Worker& worker) {
-  worker.left.clear();
-  worker.outcome = {};
-  deliver(worker.ended);
+// Outside the lock.
+void InstanceEngine::hand_out(Outbox& outbox) const {
+  outbox.left.clear();
+  outbox.outcome = {};
+  deliver(outbox.ended);
 }
 
 // One post for each home, so that a batch of one worker's calls wakes it once.
@@ -210,7 +227,8 @@ void InstanceEngine::deliver(std::vector<ports::EndedCall>& ended) const {
       ended[j].call.call.home = nullptr;
     }
     home->post([together = std::move(together)]() mutable {
-      for (ports::EndedCall& end : together) end.call.events->on_end(end.call.id, std::move(end.end));
+      for (ports::EndedCall& end : together)
+        end.call.events->on_end(end.call.id, std::move(end.end));
     });
   }
   ended.clear();
@@ -234,7 +252,8 @@ ports::StartedCall InstanceEngine::start(ports::EngineCall call, ports::EngineEv
   return {.id = submitted.id, .queue_deadline = submitted.queue_deadline};
 }
 
-// Lends the calling thread to an idle instance for one batch that is shorter than waking the instance's own thread.
+// Lends the calling thread to an idle instance for one batch that is shorter than waking the
+// instance's own thread.
 void InstanceEngine::run_inline(Worker& worker, std::unique_lock<std::mutex>& lock) {
   if (take_batch(worker)) {
     lock.unlock();
@@ -244,13 +263,11 @@ void InstanceEngine::run_inline(Worker& worker, std::unique_lock<std::mutex>& lo
     if (dispatcher_->queued_calls() == 0) take_batch(worker);  // nothing: marks it idle
   }
   if (worker.asked) worker.woken.notify_one();
-  std::vector<ports::EndedCall> ended;
-  std::vector<ports::DispatchedCall> left;
-  ended.swap(worker.ended);
-  left.swap(worker.left);
+  Outbox told;
+  std::swap(told, worker.outbox);
   lock.unlock();
   permits_->release();
-  deliver(ended);
+  hand_out(told);
 }
 
 void InstanceEngine::refuse(ports::DispatchedCall call, const ports::Submitted& submitted) const {

@@ -26,7 +26,8 @@ struct Placement {
   bool pinned_as_asked = true;
 };
 
-// Any thread may start and abort. Events arrive on each call's home, never within start() or abort().
+// Any thread may start and abort. Events arrive on each call's home, never within start() or
+// abort().
 class InstanceEngine final : public ports::EnginePort {
  public:
   InstanceEngine(std::unique_ptr<ports::Dispatcher> dispatcher,
@@ -38,8 +39,9 @@ class InstanceEngine final : public ports::EnginePort {
   ports::StartedCall start(ports::EngineCall call, ports::EngineEvents& events) override;
   void abort(ports::CallId id, EndReason reason, ports::AbortScope scope) override;
 
-  // Takes no more calls, serves those it has until `deadline`, ends the rest and terminates what runs. Returns when every
-  // thread has ended. Blocks: not on a worker. Once, or again without effect.
+  // Takes no more calls, serves those it has until `deadline`, ends the rest and terminates what
+  // runs. Returns when every thread has ended. Blocks: not on a worker. Once, or again without
+  // effect.
   void stop(Instant deadline);
 
   // Runs `look` under the lock: for counts and curves, not for work.
@@ -52,6 +54,7 @@ class InstanceEngine final : public ports::EnginePort {
 
  private:
   struct Worker;
+  struct Outbox;
   class Permit;
 
   void serve(Worker& worker);
@@ -61,7 +64,7 @@ class InstanceEngine final : public ports::EnginePort {
   void finish_batch(Worker& worker);
   void run_inline(Worker& worker, std::unique_lock<std::mutex>& lock);
   void wake(ports::InstanceIndex instance);
-  void hand_out(Worker& worker);
+  void hand_out(Outbox& outbox) const;
   void refuse(ports::DispatchedCall call, const ports::Submitted& submitted) const;
   void deliver(std::vector<ports::EndedCall>& ended) const;
 

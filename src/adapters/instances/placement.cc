@@ -13,8 +13,7 @@ Placement place_this_thread(const std::string& name, int cpu) {
     cpu_set_t wanted;
     CPU_ZERO(&wanted);
     CPU_SET(static_cast<size_t>(cpu), &wanted);
-    placement.pinned_as_asked =
-        pthread_setaffinity_np(pthread_self(), sizeof wanted, &wanted) == 0;
+    placement.pinned_as_asked = pthread_setaffinity_np(pthread_self(), sizeof wanted, &wanted) == 0;
   }
   cpu_set_t actual;
   CPU_ZERO(&actual);

@@ -98,7 +98,8 @@ KeyIndex BatchQueues::open_key(uint64_t hash) {
 
 void BatchQueues::close_key(KeyIndex key) {
   const auto [first, last] = keys_by_hash_.equal_range(keys_[key]->hash);
-  const auto found = std::find_if(first, last, [&](const auto& pair) { return pair.second == key; });
+  const auto found =
+      std::find_if(first, last, [&](const auto& pair) { return pair.second == key; });
   BATON_CHECK(found != last);
   keys_by_hash_.erase(found);
   free_keys_.push_back(key);

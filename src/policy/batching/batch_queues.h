@@ -1,5 +1,6 @@
 #pragma once
-// The queued calls of one model, by batch key and urgency. State that the caller of the batching policy owns.
+// The queued calls of one model, by batch key and urgency. State that the caller of the batching
+// policy owns.
 
 #include <cstdint>
 #include <memory>
@@ -24,13 +25,15 @@ struct QueuedCall {
   uint64_t items = 1;
   uint64_t bytes = 0;
   Instant queued;
-  Instant deadline = Instant::never();        // end to end
-  Instant queue_deadline = Instant::never();  // when it leaves the queue unserved; at or before `deadline`
+  Instant deadline = Instant::never();  // end to end
+  Instant queue_deadline =
+      Instant::never();  // when it leaves the queue unserved; at or before `deadline`
 };
 
-// Places calls in one order. A call ranks by min(queue deadline, queued + patience) + (level - 1) * ageing: an instant that
-// never changes while it waits, so ageing costs nothing. No call that arrives after that instant can rank before it, which
-// bounds every call's wait whatever the others' deadlines and levels are.
+// Places calls in one order. A call ranks by min(queue deadline, queued + patience) + (level - 1) *
+// ageing: an instant that never changes while it waits, so ageing costs nothing. No call that
+// arrives after that instant can rank before it, which bounds every call's wait whatever the
+// others' deadlines and levels are.
 struct RankRule {
   Duration patience = Duration::s(1);  // what a call without a deadline is taken to have
   Duration ageing = Duration::s(1);    // how long one level may be overtaken by the level above
@@ -45,15 +48,16 @@ struct Ranked {
 };
 using RankedSet = std::pmr::set<Ranked>;
 
-// O(log n) an operation; nodes come from a pool that only grows. Not thread-safe. Pinned: the pool's users point into it.
+// O(log n) an operation; nodes come from a pool that only grows. Not thread-safe. Pinned: the
+// pool's users point into it.
 class BatchQueues {
  public:
   explicit BatchQueues(RankRule rule);
   BatchQueues(const BatchQueues&) = delete;
   BatchQueues& operator=(const BatchQueues&) = delete;
 
-  // The key with this hash whose members look like the new call, or kNoKey. `same(slot)` compares with one queued member:
-  // equal hashes may hide different layouts.
+  // The key with this hash whose members look like the new call, or kNoKey. `same(slot)` compares
+  // with one queued member: equal hashes may hide different layouts.
   template <class Same>
   [[nodiscard]] KeyIndex find_key(uint64_t hash, Same same) const {
     const auto [first, last] = keys_by_hash_.equal_range(hash);

@@ -7,8 +7,8 @@
 namespace baton::policy {
 namespace {
 
-// Calls that do not fit are passed over by later ones that do, but not without end: the scan stays O(batch), and the head of a
-// key is always a member, so that no call is passed over once it leads.
+// Calls that do not fit are passed over by later ones that do, but not without end: the scan stays
+// O(batch), and the head of a key is always a member, so that no call is passed over once it leads.
 constexpr size_t kMostPassedOver = 32;
 // Keys looked at before the instance waits. More keys than this are urgent in turn.
 constexpr size_t kMostKeys = 8;
@@ -24,7 +24,8 @@ struct Fill {
   Instant tightest = Instant::never();  // deadline among the members that can still meet theirs
 };
 
-// Visits the members that a batch of at most `cap` items takes, in order of rank. `visit` returns false to stop before one.
+// Visits the members that a batch of at most `cap` items takes, in order of rank. `visit` returns
+// false to stop before one.
 template <class Visit>
 void walk(const BatchQueues& queues, KeyIndex key, uint64_t cap, Visit visit) {
   uint64_t items = 0;
@@ -56,8 +57,9 @@ Fill measure(const BatchQueues& queues, KeyIndex key, uint64_t cap, const BatchO
   return fill;
 }
 
-// The smallest measured size at which the instances keep up with the arrivals; the largest that pays when none does. A batch
-// below it, formed to save one deadline, lets the queue grow and costs the deadlines of all who come later.
+// The smallest measured size at which the instances keep up with the arrivals; the largest that
+// pays when none does. A batch below it, formed to save one deadline, lets the queue grow and costs
+// the deadlines of all who come later.
 uint64_t sustainable_size(const BatchOutlook& outlook) {
   for (const CurvePoint& point : outlook.curve->points()) {
     const double rate = static_cast<double>(point.batch_size) * outlook.instances /
@@ -96,7 +98,8 @@ struct Target {
 Target target_size(uint64_t queued, const BatchRules& rules, const BatchOutlook& outlook) {
   const auto preferred = std::ranges::upper_bound(rules.preferred_sizes, queued);
   if (preferred != rules.preferred_sizes.begin()) {
-    const uint64_t size = *(preferred - 1);  // U139: the largest preferred that is queued, not the smallest
+    const uint64_t size =
+        *(preferred - 1);  // U139: the largest preferred that is queued, not the smallest
     return {std::min(size, rules.max_items), DecisionReason::kPreferredSize};
   }
   uint64_t size = rules.max_items;
@@ -104,8 +107,9 @@ Target target_size(uint64_t queued, const BatchRules& rules, const BatchOutlook&
   return {std::max<uint64_t>(size, 1), DecisionReason::kBatchFull};
 }
 
-// How long to wait for a batch that serves more items a second than one that runs now, or zero. The wait counts as time that
-// the instance is taken: waiting for k more items pays when (k / rate + T(n + k)) / (n + k) < T(n) / n.
+// How long to wait for a batch that serves more items a second than one that runs now, or zero. The
+// wait counts as time that the instance is taken: waiting for k more items pays when (k / rate +
+// T(n + k)) / (n + k) < T(n) / n.
 Duration worthwhile_wait(uint64_t queued, uint64_t most, Duration allowed,
                          const BatchOutlook& outlook) {
   if (outlook.arrivals_per_second <= 0 || queued >= most) return {};
@@ -119,8 +123,7 @@ Duration worthwhile_wait(uint64_t queued, uint64_t most, Duration allowed,
   for (uint64_t size = queued + 1;; size = std::min(size * 2, most)) {
     const double idle = gap * static_cast<double>(size - queued);
     if (idle > allowed.seconds()) break;
-    const double per_item =
-        (idle + run_time(outlook, size).seconds()) / static_cast<double>(size);
+    const double per_item = (idle + run_time(outlook, size).seconds()) / static_cast<double>(size);
     if (per_item < best) {
       best = per_item;
       wait = Duration::from_seconds(idle);
@@ -131,7 +134,11 @@ Duration worthwhile_wait(uint64_t queued, uint64_t most, Duration allowed,
 }
 
 BatchChoice run_now(KeyIndex key, uint64_t cap, const Fill& fill, DecisionReason reason) {
-  return {.run = true, .reason = reason, .key = key, .item_cap = cap, .items = fill.items,
+  return {.run = true,
+          .reason = reason,
+          .key = key,
+          .item_cap = cap,
+          .items = fill.items,
           .members = fill.members};
 }
 
@@ -156,8 +163,7 @@ BatchChoice choose_in_key(const BatchQueues& queues, KeyIndex key, const BatchRu
     return run_now(key, target.items, fill, target.reason);
   }
   const Instant delay_end = fill.oldest + rules.max_delay;
-  const Instant latest =
-      std::min(delay_end, fill.tightest - run_time(outlook, target.items));
+  const Instant latest = std::min(delay_end, fill.tightest - run_time(outlook, target.items));
   if (now >= latest) {
     const bool delayed = rules.max_delay > Duration() && now >= delay_end;
     return run_now(key, target.items, fill,
@@ -167,8 +173,11 @@ BatchChoice choose_in_key(const BatchQueues& queues, KeyIndex key, const BatchRu
   if (wait <= Duration()) {
     return run_now(key, target.items, fill, DecisionReason::kNoGainFromWaiting);
   }
-  return {.reason = DecisionReason::kWaitForArrivals, .key = key, .items = fill.items,
-          .members = fill.members, .until = std::min(latest, now + wait)};
+  return {.reason = DecisionReason::kWaitForArrivals,
+          .key = key,
+          .items = fill.items,
+          .members = fill.members,
+          .until = std::min(latest, now + wait)};
 }
 
 }  // namespace

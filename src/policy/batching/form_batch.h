@@ -15,8 +15,8 @@ namespace baton::policy {
 // What the operator allows: hard bounds.
 struct BatchRules {
   uint64_t max_items = 1;
-  bool merge = false;  // false: a batch is one call
-  Duration max_delay;  // how long the oldest member may be held back for others
+  bool merge = false;                     // false: a batch is one call
+  Duration max_delay;                     // how long the oldest member may be held back for others
   std::vector<uint32_t> preferred_sizes;  // ascending
 };
 [[nodiscard]] BatchRules batch_rules(const ModelConfig& config);
@@ -29,15 +29,16 @@ struct BatchOutlook {
   uint32_t instances = 1;
 };
 
-// The largest measured size up to which each doubling still lowers the time per item by `gain` or more; the rule that also ends
-// warm-up. A larger batch would make its members wait without serving more of them. 0 for an empty curve.
+// The largest measured size up to which each doubling still lowers the time per item by `gain` or
+// more; the rule that also ends warm-up. A larger batch would make its members wait without serving
+// more of them. 0 for an empty curve.
 [[nodiscard]] uint64_t paying_size(const LatencyCurve& curve, double gain = 0.05);
 
 struct BatchChoice {
   bool run = false;
   DecisionReason reason = DecisionReason::kNone;
-  KeyIndex key = kNoKey;   // kNoKey: nothing is queued
-  uint64_t item_cap = 0;   // run: members are taken by rank while they fit
+  KeyIndex key = kNoKey;  // kNoKey: nothing is queued
+  uint64_t item_cap = 0;  // run: members are taken by rank while they fit
   uint64_t items = 0;
   size_t members = 0;
   Instant until = Instant::never();  // wait: ask again then
@@ -45,7 +46,8 @@ struct BatchChoice {
 
 [[nodiscard]] BatchChoice choose_batch(const BatchQueues& queues, const BatchRules& rules,
                                        const BatchOutlook& outlook, Instant now);
-// Takes the members of a choice to run out of the queues, in order of rank. `queues` is as it was for the choice.
+// Takes the members of a choice to run out of the queues, in order of rank. `queues` is as it was
+// for the choice.
 void commit_batch(BatchQueues& queues, const BatchChoice& choice, std::vector<Slot>& members);
 
 }  // namespace baton::policy

@@ -8,8 +8,8 @@
 
 namespace baton::policy {
 
-// At most `permits` runs at once on one device, across models; waiters are served by deadline, then by ticket. State that its
-// caller owns and locks.
+// At most `permits` runs at once on one device, across models; waiters are served by deadline, then
+// by ticket. State that its caller owns and locks.
 class PermitLedger {
  public:
   explicit PermitLedger(uint32_t permits) : free_(permits) {}

@@ -9,7 +9,8 @@
 
 namespace baton::ports::testing {
 
-// An instance whose results echo the inputs under the names OUT0, OUT1, … and whose runs a test may hold.
+// An instance whose results echo the inputs under the names OUT0, OUT1, … and whose runs a test may
+// hold.
 class FakeRuntimeInstance final : public RuntimeInstance {
  public:
   Result<BatchResult, RunFailure> run(std::span<const InferRequest* const> members) override {
@@ -30,7 +31,8 @@ class FakeRuntimeInstance final : public RuntimeInstance {
       InferResult& one = result.results.emplace_back();
       one.outputs = member->inputs;
       one.storage = member->storage;
-      for (size_t i = 0; i < one.outputs.size(); ++i) one.outputs[i].name = "OUT" + std::to_string(i);
+      for (size_t i = 0; i < one.outputs.size(); ++i)
+        one.outputs[i].name = "OUT" + std::to_string(i);
     }
     return result;
   }

@@ -21,9 +21,10 @@ std::array<std::string, 6> refusal_texts(const DispatcherOptions& options) {
   const std::string& name = options.config.name;
   return {
       fmt::format("model '{}' is shutting down and takes no more requests; retry elsewhere", name),
-      fmt::format("the request holds more items than max_batch_size {} of model '{}'; send fewer in "
-                  "one request",
-                  options.config.max_batch_size, name),
+      fmt::format(
+          "the request holds more items than max_batch_size {} of model '{}'; send fewer in "
+          "one request",
+          options.config.max_batch_size, name),
       fmt::format("the queue of model '{}' is full: its limit is {} items; retry later", name,
                   options.limits.max_items),
       fmt::format("the queue of model '{}' is full: its limit is {} bytes; retry later", name,
@@ -39,12 +40,18 @@ std::array<std::string, 6> refusal_texts(const DispatcherOptions& options) {
 
 size_t text_index(DecisionReason limit) {
   switch (limit) {
-    case DecisionReason::kBatchFull: return 1;
-    case DecisionReason::kItemsLimit: return 2;
-    case DecisionReason::kBytesLimit: return 3;
-    case DecisionReason::kLevelLimit: return 4;
-    case DecisionReason::kQueueDeadline: return 5;
-    default: return 0;
+    case DecisionReason::kBatchFull:
+      return 1;
+    case DecisionReason::kItemsLimit:
+      return 2;
+    case DecisionReason::kBytesLimit:
+      return 3;
+    case DecisionReason::kLevelLimit:
+      return 4;
+    case DecisionReason::kQueueDeadline:
+      return 5;
+    default:
+      return 0;
   }
 }
 
@@ -144,15 +151,17 @@ ports::Submitted ModelDispatcher::submit(ports::DispatchedCall& call, Instant no
   call.timings.queued = now;
   slots_[slot] = {.call = std::move(call), .state = SlotState::kQueued};
   queues_.push(slot, queued, request.batch_key, key);
-  record({.kind = DecisionKind::kAdmit, .reason = DecisionReason::kWithinLimits,
-          .request = request.context.id, .items = queued.items});
+  record({.kind = DecisionKind::kAdmit,
+          .reason = DecisionReason::kWithinLimits,
+          .request = request.context.id,
+          .items = queued.items});
 
   const Wake wake = wake_one();
   out.wake = wake.wake;
   out.instance = wake.instance;
   const Duration predicted = curve_.predict(queued.items);
-  out.inline_run = wake.wake && wake.runs && was_empty && !curve_.empty() &&
-                   predicted < options_.hand_over;
+  out.inline_run =
+      wake.wake && wake.runs && was_empty && !curve_.empty() && predicted < options_.hand_over;
   return out;
 }
 
@@ -162,7 +171,9 @@ ports::Submitted ModelDispatcher::refuse(const InferRequest& request, Limit limi
   out.reason = limit.end;
   out.limit = limit.reason;
   if (limit.end == EndReason::kQueueFull) out.retry_after = drain_time();
-  record({.kind = DecisionKind::kRefuse, .reason = limit.reason, .request = request.context.id,
+  record({.kind = DecisionKind::kRefuse,
+          .reason = limit.reason,
+          .request = request.context.id,
           .items = request.items});
   return out;
 }
@@ -199,7 +210,8 @@ size_t ModelDispatcher::count(InstanceState state) const {
   return static_cast<size_t>(std::ranges::count(instances_, state, &Instance::state));
 }
 
-// Finds an idle instance that is to ask for work, if there is work that those on their way do not take.
+// Finds an idle instance that is to ask for work, if there is work that those on their way do not
+// take.
 ModelDispatcher::Wake ModelDispatcher::wake_one() {
   if (queues_.calls() == 0) return {};
   const auto idle = std::ranges::find(instances_, InstanceState::kIdle, &Instance::state);
@@ -242,8 +254,11 @@ ports::NextBatch ModelDispatcher::next(ports::InstanceIndex instance, Instant no
   asker.ask_again = choice.until;
   out.ask_again = choice.until;
   if (choice.key != policy::kNoKey) {
-    record({.kind = DecisionKind::kWait, .reason = choice.reason, .instance = instance,
-            .items = choice.items, .detail = static_cast<uint64_t>((choice.until - now).ns())});
+    record({.kind = DecisionKind::kWait,
+            .reason = choice.reason,
+            .instance = instance,
+            .items = choice.items,
+            .detail = static_cast<uint64_t>((choice.until - now).ns())});
   }
   return out;
 }
@@ -266,8 +281,11 @@ void ModelDispatcher::fill(ports::InstanceIndex instance, const policy::BatchCho
   runner.started = now_;
   runner.live_members = static_cast<uint32_t>(chosen_.size());
   running_ += chosen_.size();
-  record({.kind = DecisionKind::kFormBatch, .reason = choice.reason, .instance = instance,
-          .request = batch.members.front().call.request->context.id, .items = choice.items,
+  record({.kind = DecisionKind::kFormBatch,
+          .reason = choice.reason,
+          .instance = instance,
+          .request = batch.members.front().call.request->context.id,
+          .items = choice.items,
           .detail = chosen_.size()});
 }
 
@@ -293,7 +311,8 @@ void ModelDispatcher::end_queued(policy::Slot slot, EndReason reason,
   const bool late = is_deadline(reason);
   record({.kind = late ? DecisionKind::kExpire : DecisionKind::kCancel,
           .reason = late ? DecisionReason::kQueueDeadline : DecisionReason::kClientGone,
-          .request = request, .items = items});
+          .request = request,
+          .items = items});
 }
 
 void ModelDispatcher::finish(ports::InstanceIndex instance, ports::Batch& batch,
@@ -327,8 +346,11 @@ void ModelDispatcher::finish(ports::InstanceIndex instance, ports::Batch& batch,
   runner.state = InstanceState::kAsking;
   runner.live_members = 0;
   if (outcome) learn(batch.items, now - runner.started);
-  record({.kind = DecisionKind::kFinish, .reason = DecisionReason::kRunEnded, .instance = instance,
-          .items = batch.items, .detail = batch.number});
+  record({.kind = DecisionKind::kFinish,
+          .reason = DecisionReason::kRunEnded,
+          .instance = instance,
+          .items = batch.items,
+          .detail = batch.number});
 }
 
 ports::Dispatcher::Aborted ModelDispatcher::abort(ports::CallId id, EndReason reason,
@@ -356,7 +378,8 @@ ports::Dispatcher::Aborted ModelDispatcher::abort(ports::CallId id, EndReason re
   const bool late = is_deadline(reason);
   record({.kind = late ? DecisionKind::kExpire : DecisionKind::kCancel,
           .reason = late ? DecisionReason::kDeadlineBounds : DecisionReason::kClientGone,
-          .instance = found.instance, .request = end.call.call.request->context.id,
+          .instance = found.instance,
+          .request = end.call.call.request->context.id,
           .items = end.call.call.request->items});
   return {.reached = true, .terminate = runner.live_members == 0, .instance = found.instance};
 }
@@ -379,15 +402,16 @@ void ModelDispatcher::learn(uint64_t items, Duration duration) {
       seconds_per_item_ == 0 ? seen : seconds_per_item_ + kWeight * (seen - seconds_per_item_);
 }
 
-// How long the queue takes to empty at the rate that the instances can serve. One second when nothing is known yet.
+// How long the queue takes to empty at the rate that the instances can serve. One second when
+// nothing is known yet.
 Duration ModelDispatcher::drain_time() const {
   double per_item = seconds_per_item_;
   if (paying_items_ > 0) {
     per_item = curve_.predict(paying_items_).seconds() / static_cast<double>(paying_items_);
   }
   if (per_item <= 0) return Duration::s(1);
-  const double seconds = per_item * static_cast<double>(queues_.items()) /
-                         static_cast<double>(instances_.size());
+  const double seconds =
+      per_item * static_cast<double>(queues_.items()) / static_cast<double>(instances_.size());
   return Duration::from_seconds(std::min(seconds, 3600.0));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// One model version's queue and instances: the batching policy with its state. Knows no lock and no clock.
+// One model version's queue and instances: the batching policy with its state. Knows no lock and no
+// clock.
 
 #include <array>
 #include <cstdint>
@@ -20,8 +21,8 @@ struct DispatcherOptions {
   QueueLimits limits;
   LatencyCurve curve;  // empty: not measured
   policy::RankRule rank;
-  // A run predicted to be shorter than this stays on the thread that submitted it. Waking a thread on a Linux server and being
-  // answered costs 10 to 50 µs; zero: never inline.
+  // A run predicted to be shorter than this stays on the thread that submitted it. Waking a thread
+  // on a Linux server and being answered costs 10 to 50 µs; zero: never inline.
   Duration hand_over = Duration::us(20);
 };
 

@@ -13,8 +13,9 @@
 
 namespace baton::service {
 
-// One writer at a time (the dispatcher's lock orders them), any number of readers beside it. A slot carries the number of its
-// writing before and after its words, so a reader skips what is being overwritten and nobody waits.
+// One writer at a time (the dispatcher's lock orders them), any number of readers beside it. A slot
+// carries the number of its writing before and after its words, so a reader skips what is being
+// overwritten and nobody waits.
 class DecisionRing final : public ports::DecisionSink {
  public:
   explicit DecisionRing(size_t capacity = 1024);
