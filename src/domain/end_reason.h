@@ -36,7 +36,7 @@ inline constexpr int kEndReasonCount = 15;
 struct Refusal {
   EndReason reason = EndReason::kInvalid;
   std::string message;
-  Duration retry_after;  // zero: no advice
+  Duration retry_after{};  // zero: no advice
 };
 
 }  // namespace baton
