@@ -1,12 +1,13 @@
 #pragma once
-// What a protocol adapter needs of the gateway, typed. One front per worker; every call and every
-// answer is on that worker.
+// What a protocol front end outside the gateway's own HTTP path asks of one worker: typed calls,
+// typed answers.
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
@@ -17,53 +18,72 @@
 
 namespace baton::ports {
 
-using InferToken = Id<struct InferTag>;
+// Names one running inference on its worker; 0: it has ended already.
+using InferToken = Id<struct InferTokenTag>;
+
+// Who calls, as the transport knows it. The front decides what that means.
+struct Caller {
+  std::string authorization;  // the header's value as sent; empty for none
+  std::string peer;           // address without the port
+};
 
 struct InferAnswer {
-  std::optional<Refusal> refusal;  // or
-  std::shared_ptr<const InferRequest>
-      request;  // null when the request was refused before it was understood
-  InferResult result;
   std::string model;
   int64_t version = 0;
+  InferResult result;  // the requested outputs in the requested order, classification applied
 };
 
-class InferSink {
- public:
-  virtual ~InferSink() = default;
-  // Exactly once for every infer(), also after cancel(); never from within infer() or cancel(). The
-  // sink may be gone after it.
-  virtual void on_answer(InferAnswer answer) = 0;
+// Called once, on the worker, perhaps before infer() returns. A refusal's reason maps to the
+// protocol's status.
+using InferSink = std::move_only_function<void(Result<InferAnswer, Refusal>)>;
+
+struct ServerDescription {
+  std::string name;
+  std::string version;
+  std::vector<std::string> extensions;
 };
 
-struct ModelView {
-  const ModelConfig* config = nullptr;  // valid during the call that the view was given to
-  std::vector<int64_t> versions;        // all that are ready, ascending
-  bool ready = false;                   // the version asked for, or the one that would answer
+struct ModelDescription {
+  std::string name;
+  std::vector<std::string> versions;  // that are ready, ascending
+  std::string platform;
+  std::vector<TensorSpec> inputs;  // dims with the batch dimension, -1 for any
+  std::vector<TensorSpec> outputs;
 };
 
+struct ModelReadiness {
+  bool known = false;
+  bool ready = false;
+  std::string reason;  // why it is not ready; may be empty
+};
+
+// One per worker; all calls on that worker.
 class InferenceFront {
  public:
   virtual ~InferenceFront() = default;
 
-  // `request` as a protocol decodes it: model, version, inputs, outputs, storage and of the context
-  // all but `id`. The front checks it against the model, admits it, runs it and answers. `sink`
-  // outlives the answer.
-  virtual InferToken infer(InferRequest request, InferSink& sink) = 0;
-  // The client has gone: queued work is dropped at once. An answered token: no effect.
+  // The caller has filled the context but for id, predicted cost and what follows from the caller's
+  // credentials, and has checked that each tensor holds its shape's elements. The front checks the
+  // request against the model and does all accounting; what it never saw it cannot count, so a
+  // front end reports those by count_refused().
+  virtual InferToken infer(const Caller& caller, std::shared_ptr<InferRequest> request,
+                           InferSink sink) = 0;
+  // The client has gone: the sink is called with kClientGone, perhaps at once. No effect
+  // afterwards.
   virtual void cancel(InferToken token) = 0;
-  // A request that a protocol refused before infer(): counted and logged like every other end.
-  virtual void record_refused(const RequestContext& context, const std::string& model,
-                              const Refusal& refusal) = 0;
+  // A request that ended before it could become typed: malformed, too large.
+  virtual void count_refused(std::string_view model, EndReason reason) = 0;
 
-  struct Readiness {
-    bool ready = false;
-    std::string reason;  // why not, naming the models
-  };
-  [[nodiscard]] virtual Readiness server_ready() = 0;
-  // kNotFound for an unknown model or version. Calls `use` before it returns.
-  virtual Result<void, Refusal> with_model(const std::string& model, std::optional<int64_t> version,
-                                           const std::function<void(const ModelView&)>& use) = 0;
+  [[nodiscard]] virtual bool server_ready() = 0;
+  [[nodiscard]] virtual ServerDescription server() = 0;
+  [[nodiscard]] virtual ModelReadiness model_ready(std::string_view model,
+                                                   std::optional<int64_t> version) = 0;
+  [[nodiscard]] virtual Result<ModelDescription, Refusal> model(const Caller& caller,
+                                                                std::string_view model,
+                                                                std::optional<int64_t> version) = 0;
+  // A serialized inference.ModelConfig.
+  [[nodiscard]] virtual Result<std::string, Refusal> model_config(
+      const Caller& caller, std::string_view model, std::optional<int64_t> version) = 0;
 };
 
 }  // namespace baton::ports

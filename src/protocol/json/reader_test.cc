@@ -69,17 +69,17 @@ TEST(JsonReader, IntegersAreExactToSixtyFourBits) {  // U147
 }
 
 TEST(JsonReader, IntegersThatDoNotFitAreRefused) {
-  for (const auto& [text, type] : std::vector<std::pair<const char*, DataType>>{
-           {"[2147483648]", DataType::kInt32},
-           {"[-1]", DataType::kUint8},
-           {"[256]", DataType::kUint8},
-           {"[-1]", DataType::kUint64},
-           {"[1.0]", DataType::kInt32},
-           {"[\"1\"]", DataType::kInt32},
-           {"[1]", DataType::kBool},
-           {"[18446744073709551616]", DataType::kUint64},
-           {"[1e39]", DataType::kFp32},
-           {"[null]", DataType::kFp32}}) {
+  for (const auto& [text, type] :
+       std::vector<std::pair<const char*, DataType>>{{"[2147483648]", DataType::kInt32},
+                                                     {"[-1]", DataType::kUint8},
+                                                     {"[256]", DataType::kUint8},
+                                                     {"[-1]", DataType::kUint64},
+                                                     {"[1.0]", DataType::kInt32},
+                                                     {"[\"1\"]", DataType::kInt32},
+                                                     {"[1]", DataType::kBool},
+                                                     {"[18446744073709551616]", DataType::kUint64},
+                                                     {"[1e39]", DataType::kFp32},
+                                                     {"[null]", DataType::kFp32}}) {
     std::string error;
     elements<uint8_t>(text, type, &error);
     EXPECT_NE(error, "") << text;
@@ -101,9 +101,8 @@ TEST(JsonReader, HalfFloatsAreRoundedOnce) {  // server#5960, kserve#3643
 TEST(JsonReader, MoreElementsThanAllowedAreRefused) {
   JsonParser parser;
   std::vector<std::byte> out;
-  const auto result = parser.parse_copy("[1,2,3]", [&](JsonValue& root) {
-    return root.append_elements(DataType::kInt8, 2, out);
-  });
+  const auto result = parser.parse_copy(
+      "[1,2,3]", [&](JsonValue& root) { return root.append_elements(DataType::kInt8, 2, out); });
   ASSERT_FALSE(result.has_value());
   EXPECT_EQ(result.error().message, "has more elements than its shape");
 }

@@ -66,6 +66,10 @@ int64_t retry_after_seconds(const Refusal& refusal) {
   return (refusal.retry_after.ms() + 999) / 1000;
 }
 
+std::span<const std::string_view> extensions() {
+  return kExtensions;
+}
+
 std::string server_metadata_json(std::string_view version) {
   std::string out;
   JsonWriter json(out);

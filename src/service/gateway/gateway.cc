@@ -11,7 +11,7 @@ namespace baton::service {
 // One request from infer() to settle(). Lives in the gateway's table; the engine reports to it.
 class Gateway::LiveCall final : public ports::EngineEvents {
  public:
-  LiveCall(Gateway& gateway, uint64_t token, ports::InferSink& sink)
+  LiveCall(Gateway& gateway, uint64_t token, GatewaySink& sink)
       : gateway_(gateway), token(token), sink(sink) {}
   void on_end(ports::CallId, ports::EngineEnd end) override {
     gateway_.on_end(*this, std::move(end));
@@ -27,7 +27,7 @@ class Gateway::LiveCall final : public ports::EngineEvents {
 
  public:
   const uint64_t token;
-  ports::InferSink& sink;
+  GatewaySink& sink;
   std::shared_ptr<const InferRequest> request;  // null until it was admitted
   RequestContext refused_context;               // of a request that was not
   std::string model_name;
@@ -83,7 +83,7 @@ Result<Gateway::ModelPtr, Refusal> Gateway::find_model(const std::string& name,
       Refusal{EndReason::kNotReady, "model \"" + name + "\" has no version that is ready", {}});
 }
 
-ports::InferToken Gateway::infer(InferRequest request, ports::InferSink& sink) {
+GatewayToken Gateway::infer(InferRequest request, GatewaySink& sink) {
   const uint64_t token = next_token_++;
   auto owned = std::make_unique<LiveCall>(*this, token, sink);
   LiveCall& call = *owned;
@@ -98,7 +98,7 @@ ports::InferToken Gateway::infer(InferRequest request, ports::InferSink& sink) {
       refuse(*calls_.at(token), std::move(refusal), {});
     });
   }
-  return ports::InferToken(token);
+  return GatewayToken(token);
 }
 
 Result<void, Refusal> Gateway::start(LiveCall& call, InferRequest& request) {
@@ -159,7 +159,7 @@ void Gateway::on_timer(uint64_t token) {
   arm(call);
 }
 
-void Gateway::cancel(ports::InferToken token) {
+void Gateway::cancel(GatewayToken token) {
   const auto found = calls_.find(token.value());
   if (found == calls_.end()) return;
   LiveCall& call = *found->second;
@@ -174,7 +174,7 @@ void Gateway::on_end(LiveCall& call, ports::EngineEnd end) {
     return;
   }
   reshape_outputs(end.result, call.model->config);
-  ports::InferAnswer answer;
+  GatewayAnswer answer;
   answer.request = call.request;
   answer.result = std::move(end.result);
   settle(call, EndReason::kOk, std::move(answer), end.timings);
@@ -182,13 +182,13 @@ void Gateway::on_end(LiveCall& call, ports::EngineEnd end) {
 
 void Gateway::refuse(LiveCall& call, Refusal refusal, const ports::CallTimings& timings) {
   const EndReason reason = refusal.reason;
-  ports::InferAnswer answer;
+  GatewayAnswer answer;
   answer.request = call.request;
   answer.refusal = std::move(refusal);
   settle(call, reason, std::move(answer), timings);
 }
 
-void Gateway::settle(LiveCall& call, EndReason reason, ports::InferAnswer answer,
+void Gateway::settle(LiveCall& call, EndReason reason, GatewayAnswer answer,
                      const ports::CallTimings& timings) {
   if (call.timer != 0) ports_.timers.cancel(call.timer);
   const RequestContext& context = call.context();
@@ -225,12 +225,12 @@ void Gateway::settle(LiveCall& call, EndReason reason, ports::InferAnswer answer
        .timings = timings,
        .ended = now});
   answer.model = std::move(call.model_name);
-  ports::InferSink& sink = call.sink;
+  GatewaySink& sink = call.sink;
   calls_.erase(call.token);
   sink.on_answer(std::move(answer));
 }
 
-void Gateway::record_refused(const RequestContext& context, const std::string& model,
+void Gateway::record_refused(const RequestContext& context, std::string_view model,
                              const Refusal& refusal) {
   ports_.telemetry.cells(options_.worker).refused[static_cast<size_t>(refusal.reason)].add();
   ports_.access_log.write({.context = &context,
@@ -241,7 +241,7 @@ void Gateway::record_refused(const RequestContext& context, const std::string& m
                            .ended = ports_.clock.now()});
 }
 
-ports::InferenceFront::Readiness Gateway::server_ready() {
+ServerReadiness Gateway::server_ready() {
   if (!directory().accepting) return {false, "the server is shutting down"};
   std::string reason;
   for (const auto& [name, entry] : directory().models) {
@@ -257,17 +257,14 @@ ports::InferenceFront::Readiness Gateway::server_ready() {
   return {reason.empty(), reason};
 }
 
-Result<void, Refusal> Gateway::with_model(const std::string& model, std::optional<int64_t> version,
-                                          const std::function<void(const ports::ModelView&)>& use) {
+Result<ModelView, Refusal> Gateway::view(const std::string& model, std::optional<int64_t> version) {
   BATON_ASSIGN(const ModelPtr found, find_model(model, version));
-  ports::ModelView view;
-  view.config = &found->config;
-  view.ready = found->state == ModelState::kReady;
+  ModelView view;
+  view.served = found.get();
   for (const auto& [number, served] : directory().models.find(model)->second->versions) {
-    if (served->state == ModelState::kReady) view.versions.push_back(number);
+    if (served->state == ModelState::kReady) view.ready_versions.push_back(number);
   }
-  use(view);
-  return {};
+  return view;
 }
 
 }  // namespace baton::service

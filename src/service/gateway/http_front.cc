@@ -108,11 +108,11 @@ Result<void, Refusal> apply_parameters(const protocol::oip::SchedulingParameters
 }  // namespace
 
 // One inference exchange between on_request and its answer.
-class HttpFront::Call final : public ports::InferSink {
+class HttpFront::Call final : public GatewaySink {
  public:
   Call(HttpFront& front, ExchangeId exchange, Responder& responder)
       : front_(front), exchange(exchange), responder(responder) {}
-  void on_answer(ports::InferAnswer answer) override { front_.finish(*this, std::move(answer)); }
+  void on_answer(GatewayAnswer answer) override { front_.finish(*this, std::move(answer)); }
 
  private:
   HttpFront& front_;
@@ -120,7 +120,7 @@ class HttpFront::Call final : public ports::InferSink {
  public:
   const ExchangeId exchange;
   Responder& responder;
-  ports::InferToken token;
+  GatewayToken token;
 };
 
 HttpFront::HttpFront(Gateway& gateway, const ports::Clock& clock, Telemetry& telemetry,
@@ -206,7 +206,7 @@ void HttpFront::infer(ExchangeId id, HttpRequest request, const Route& route,
   call.token = gateway_.infer(std::move(decoded->request), call);
 }
 
-void HttpFront::finish(Call& call, ports::InferAnswer answer) {
+void HttpFront::finish(Call& call, GatewayAnswer answer) {
   const ExchangeId id = call.exchange;
   Responder& responder = call.responder;
   calls_.erase(id.value());
@@ -248,7 +248,7 @@ HttpResponse HttpFront::render_codec_error(int status, std::string_view message)
 }
 
 HttpResponse HttpFront::readiness() {
-  const ports::InferenceFront::Readiness readiness = gateway_.server_ready();
+  const ServerReadiness readiness = gateway_.server_ready();
   if (readiness.ready) return json_response(200, "");
   return error_response({EndReason::kNotReady, "not ready: " + readiness.reason, {}});
 }
@@ -274,22 +274,15 @@ HttpResponse HttpFront::answer_query(const Route& route) {
 }
 
 HttpResponse HttpFront::model_query(const Route& route) {
-  HttpResponse response;
-  auto found = gateway_.with_model(route.model, route.version, [&](const ports::ModelView& view) {
-    if (!view.ready) {
-      response =
-          error_response({EndReason::kNotReady, "model \"" + route.model + "\" is not ready", {}});
-    } else if (route.kind == RouteKind::kModelReady) {
-      response = json_response(200, "");
-    } else if (route.kind == RouteKind::kModelConfig) {
-      response = json_response(200, view.config->json);
-    } else {
-      response =
-          json_response(200, protocol::oip::model_metadata_json(*view.config, view.versions));
-    }
-  });
-  if (!found.has_value()) return error_response(found.error());
-  return response;
+  const auto view = gateway_.view(route.model, route.version);
+  if (!view.has_value()) return error_response(view.error());
+  if (!view->ready()) {
+    return error_response({EndReason::kNotReady, "model \"" + route.model + "\" is not ready", {}});
+  }
+  const ModelConfig& config = view->served->config;
+  if (route.kind == RouteKind::kModelReady) return json_response(200, "");
+  if (route.kind == RouteKind::kModelConfig) return json_response(200, config.json);
+  return json_response(200, protocol::oip::model_metadata_json(config, view->ready_versions));
 }
 
 std::optional<HttpResponse> MetricsFront::on_head(const HttpRequest& head,
@@ -300,7 +293,8 @@ std::optional<HttpResponse> MetricsFront::on_head(const HttpRequest& head,
 
 void MetricsFront::on_request(ExchangeId id, HttpRequest request,
                               protocol::http1::HttpResponder& responder) {
-  const std::string path = request.target.substr(0, request.target.find('?'));
+  const std::string_view target = request.target;
+  const std::string_view path = target.substr(0, target.find('?'));
   if (path == "/metrics") {
     HttpResponse response;
     response.content_type = "text/plain; version=0.0.4; charset=utf-8";

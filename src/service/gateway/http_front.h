@@ -39,7 +39,7 @@ class HttpFront final : public protocol::http1::HttpHandler {
   [[nodiscard]] protocol::http1::HttpResponse readiness();
   void infer(protocol::http1::ExchangeId id, protocol::http1::HttpRequest request,
              const protocol::oip::Route& route, Responder& responder);
-  void finish(Call& call, ports::InferAnswer answer);
+  void finish(Call& call, GatewayAnswer answer);
 
   Gateway& gateway_;
   const ports::Clock& clock_;
