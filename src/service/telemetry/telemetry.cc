@@ -196,7 +196,6 @@ Telemetry::~Telemetry() {
 }
 
 std::optional<size_t> Telemetry::slot_for(const std::string& model, int64_t version) {
-  const std::lock_guard lock(growth_);
   const size_t count = series_count_.load();
   for (size_t i = 0; i < count; ++i) {
     const Series& series = *series_[i].load();

@@ -3,7 +3,6 @@
 #include <array>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,8 +42,8 @@ class Telemetry {
   explicit Telemetry(size_t workers);
   ~Telemetry();
 
-  // Loader threads. The slot of a model version; an existing one is given again. Nothing when
-  // kMostModels are in use.
+  // The controller thread. The slot of a model version; an existing one is given again. Nothing
+  // when kMostModels are in use.
   std::optional<size_t> slot_for(const std::string& model, int64_t version);
   // The worker's own cells; the worker's thread only.
   ModelCells& cells(size_t worker, size_t slot);
@@ -59,7 +58,6 @@ class Telemetry {
   struct Series;
   void render_models(std::string& out, const ports::Directory& directory) const;
   std::vector<std::unique_ptr<WorkerCells>> workers_;
-  std::mutex growth_;  // slot_for only: loader threads, never workers
   std::array<std::atomic<Series*>, kMostModels> series_{};
   std::atomic<size_t> series_count_{0};
 };
