@@ -24,6 +24,8 @@ class LatencyCurve {
 
   [[nodiscard]] const std::vector<CurvePoint>& points() const { return points_; }
   [[nodiscard]] bool empty() const { return points_.empty(); }
+  // For policy/estimate, which keeps the order.
+  [[nodiscard]] std::vector<CurvePoint>& points() { return points_; }
   // Zero for an empty curve.
   [[nodiscard]] Duration predict(uint64_t batch_size) const;
 

@@ -28,13 +28,13 @@ enum class ModelState : uint8_t {
 [[nodiscard]] std::string_view model_state_name(ModelState state);
 
 struct TensorSpec {
-  std::string name;
+  std::string name{};
   DataType type = DataType::kFp32;
-  Shape dims;  // -1: any. Without the batch dimension when the model batches
+  Shape dims{};  // -1: any. Without the batch dimension when the model batches
   std::optional<Shape>
-      reshape;  // what the runtime expects in place of dims (batch dimension aside)
+      reshape{};  // what the runtime expects in place of dims (batch dimension aside)
   bool optional = false;
-  std::string label_file;  // outputs: one label a line; empty for none
+  std::string label_file{};  // outputs: one label a line; empty for none
 };
 
 // Inputs and outputs as the model file declares them, batch dimension included.
@@ -75,16 +75,16 @@ struct VersionPolicy {
 struct WarmupInput {
   enum class Source : uint8_t { kZero, kRandom, kFile };
   DataType type = DataType::kFp32;
-  Shape dims;
+  Shape dims{};
   Source source = Source::kZero;
-  std::string file;  // below the model's warmup/ folder
+  std::string file{};  // below the model's warmup/ folder
 };
 
 struct WarmupSample {
-  std::string name;
+  std::string name{};
   uint32_t batch_size = 1;
   uint32_t count = 1;
-  std::map<std::string, WarmupInput> inputs;
+  std::map<std::string, WarmupInput> inputs{};
 };
 
 // ONNX Runtime session options that a configuration may set. Absent: baton's default.

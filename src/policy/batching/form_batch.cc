@@ -192,20 +192,6 @@ BatchRules batch_rules(const ModelConfig& config) {
   return rules;
 }
 
-uint64_t paying_size(const LatencyCurve& curve, double gain) {
-  if (curve.empty()) return 0;
-  const std::vector<CurvePoint>& points = curve.points();
-  uint64_t paying = points.front().batch_size;
-  double per_item = points.front().duration.seconds() / static_cast<double>(paying);
-  for (const CurvePoint& point : points) {
-    const double here = point.duration.seconds() / static_cast<double>(point.batch_size);
-    if (here > per_item * (1 - gain)) continue;
-    per_item = here;
-    paying = point.batch_size;
-  }
-  return paying;
-}
-
 BatchChoice choose_batch(const BatchQueues& queues, const BatchRules& rules,
                          const BatchOutlook& outlook, Instant now) {
   BatchChoice waiting;

@@ -24,15 +24,10 @@ struct BatchRules {
 // What is known of the device and the traffic.
 struct BatchOutlook {
   const LatencyCurve* curve = nullptr;  // null or empty: greedy to the maximum
-  uint64_t paying_items = 0;            // of the curve, by paying_size(); 0 without a curve
+  uint64_t paying_items = 0;            // the largest batch worth forming; 0 without a curve
   double arrivals_per_second = 0;       // items
   uint32_t instances = 1;
 };
-
-// The largest measured size up to which each doubling still lowers the time per item by `gain` or
-// more; the rule that also ends warm-up. A larger batch would make its members wait without serving
-// more of them. 0 for an empty curve.
-[[nodiscard]] uint64_t paying_size(const LatencyCurve& curve, double gain = 0.05);
 
 struct BatchChoice {
   bool run = false;

@@ -69,7 +69,6 @@ ModelDispatcher::ModelDispatcher(DispatcherOptions options, ports::DecisionSink&
       texts_(refusal_texts(options_)),
       queues_(options_.rank),
       curve_(options_.curve),
-      paying_items_(policy::paying_size(curve_)),
       instances_(std::max(options_.config.instance_count, 1U)) {
   slots_.reserve(1024);
   free_slots_.reserve(1024);
@@ -160,9 +159,9 @@ ports::Submitted ModelDispatcher::submit(ports::DispatchedCall& call, Instant no
   const Wake wake = wake_one();
   out.wake = wake.wake;
   out.instance = wake.instance;
-  const Duration predicted = curve_.predict(queued.items);
-  out.inline_run =
-      wake.wake && wake.runs && was_empty && !curve_.empty() && predicted < options_.hand_over;
+  const Duration predicted = curve_.curve().predict(queued.items);
+  out.inline_run = wake.wake && wake.runs && was_empty && !curve_.curve().empty() &&
+                   predicted < options_.hand_over;
   return out;
 }
 
@@ -201,8 +200,8 @@ policy::KeyIndex ModelDispatcher::key_of(const InferRequest& request) const {
 }
 
 policy::BatchOutlook ModelDispatcher::outlook() const {
-  return {.curve = &curve_,
-          .paying_items = paying_items_,
+  return {.curve = &curve_.curve(),
+          .paying_items = curve_.paying_items(),
           .arrivals_per_second = arrivals_.per_second(now_),
           .instances = static_cast<uint32_t>(instances_.size())};
 }
@@ -408,6 +407,7 @@ void ModelDispatcher::close(EndReason reason, Instant now, std::vector<ports::En
 }
 
 void ModelDispatcher::learn(uint64_t items, Duration duration) {
+  curve_.observe(items, duration);
   const double seen = duration.seconds() / static_cast<double>(items);
   constexpr double kWeight = 1.0 / 16;
   seconds_per_item_ =
@@ -418,8 +418,8 @@ void ModelDispatcher::learn(uint64_t items, Duration duration) {
 // nothing is known yet.
 Duration ModelDispatcher::drain_time() const {
   double per_item = seconds_per_item_;
-  if (paying_items_ > 0) {
-    per_item = curve_.predict(paying_items_).seconds() / static_cast<double>(paying_items_);
+  if (const uint64_t paying = curve_.paying_items(); paying > 0) {
+    per_item = curve_.curve().predict(paying).seconds() / static_cast<double>(paying);
   }
   if (per_item <= 0) return Duration::s(1);
   const double seconds =

@@ -11,6 +11,7 @@
 #include "domain/model.h"
 #include "policy/batching/form_batch.h"
 #include "policy/estimate/arrival_rate.h"
+#include "policy/estimate/latency_fit.h"
 #include "ports/decision_sink.h"
 #include "ports/dispatcher.h"
 
@@ -48,7 +49,7 @@ class ModelDispatcher final : public ports::Dispatcher {
   [[nodiscard]] const std::string& refusal_text(DecisionReason limit) const override;
 
   [[nodiscard]] uint64_t queued_items() const { return queues_.items(); }
-  [[nodiscard]] const LatencyCurve& curve() const { return curve_; }
+  [[nodiscard]] const LatencyCurve& curve() const { return curve_.curve(); }
 
  private:
   enum class SlotState : uint8_t { kFree, kQueued, kRunning, kAborted };
@@ -100,8 +101,7 @@ class ModelDispatcher final : public ports::Dispatcher {
 
   policy::BatchQueues queues_;
   policy::ArrivalRate arrivals_;
-  LatencyCurve curve_;
-  uint64_t paying_items_ = 0;
+  policy::CurveTracker curve_;
   double seconds_per_item_ = 0;  // as served, EWMA; for advice when there is no curve
 
   std::vector<CallSlot> slots_;
