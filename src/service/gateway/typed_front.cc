@@ -54,6 +54,9 @@ class TypedFront::Call final : public GatewaySink {
   GatewayToken token;
 };
 
+TypedFront::TypedFront(Gateway& gateway, const ports::Clock& clock, const AccessControl* access)
+    : gateway_(gateway), clock_(clock), access_(access) {}
+
 TypedFront::~TypedFront() {
   BATON_CHECK(calls_.empty());
 }

@@ -13,8 +13,7 @@ namespace baton::service {
 class TypedFront final : public ports::InferenceFront {
  public:
   // All arguments outlive the front. A null access control lets everybody in.
-  TypedFront(Gateway& gateway, const ports::Clock& clock, const AccessControl* access)
-      : gateway_(gateway), clock_(clock), access_(access) {}
+  TypedFront(Gateway& gateway, const ports::Clock& clock, const AccessControl* access);
   ~TypedFront() override;
 
   ports::InferToken infer(const ports::Caller& caller, std::shared_ptr<InferRequest> request,
