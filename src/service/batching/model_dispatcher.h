@@ -49,7 +49,7 @@ class ModelDispatcher final : public ports::Dispatcher {
   [[nodiscard]] const std::string& refusal_text(DecisionReason limit) const override;
 
   [[nodiscard]] uint64_t queued_items() const { return queues_.items(); }
-  [[nodiscard]] const LatencyCurve& curve() const { return curve_.curve(); }
+  [[nodiscard]] LatencyCurve curve() const override { return curve_.curve(); }
 
  private:
   enum class SlotState : uint8_t { kFree, kQueued, kRunning, kAborted };
