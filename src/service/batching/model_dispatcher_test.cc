@@ -276,6 +276,14 @@ TEST_F(Dispatcher, EqualKeysOfDifferentLayoutsNeverMix) {
   EXPECT_EQ(batches[0].members.size(), 1U);
 }
 
+TEST_F(Dispatcher, AnInstanceThatWaitsForItsPermitIsNotWoken) {
+  make();
+  dispatcher->will_ask(0);
+  EXPECT_FALSE(submit().wake);
+  ask();
+  EXPECT_TRUE(batches[0].formed());
+}
+
 TEST_F(Dispatcher, WaitsForArrivalsThatThroughputNeedsAndNoLonger) {
   options.config.batching.max_delay = Duration::ms(5);
   options.curve = LatencyCurve({{.batch_size = 1, .duration = Duration::ms(1), .samples = 9},
