@@ -65,6 +65,9 @@ class Dispatcher {
 
   virtual Submitted submit(DispatchedCall& call,
                            Instant now) = 0;  // moves from `call` when accepted
+  // An idle instance asks for work soon, unasked: its time to ask again has come and it waits for a
+  // permit. Until it does, it is not woken or lent.
+  virtual void will_ask(InstanceIndex instance) = 0;
   // Instance `instance` is free and asks for work. `batch` comes without members and leaves with
   // some, or none. Calls whose queue deadline has passed end here if their timers have not fired
   // yet.

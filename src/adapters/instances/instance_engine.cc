@@ -129,6 +129,7 @@ void InstanceEngine::serve(Worker& worker) {
     if (exit_) break;
     const Instant urgency = dispatcher_->most_urgent();
     if (!urgency.is_never() && !permit.held()) {
+      dispatcher_->will_ask(worker.index);
       // Asked for before the batch is formed, so that those who arrive while the device is busy
       // still join it.
       std::swap(told, worker.outbox);

@@ -24,7 +24,7 @@ struct QueuedCall {
   uint32_t level = 1;     // 1 is the most urgent
   uint64_t items = 1;
   uint64_t bytes = 0;
-  Instant queued;
+  Instant queued{};
   Instant deadline = Instant::never();  // end to end
   Instant queue_deadline =
       Instant::never();  // when it leaves the queue unserved; at or before `deadline`

@@ -15,9 +15,9 @@ namespace baton::policy {
 // What the operator allows: hard bounds.
 struct BatchRules {
   uint64_t max_items = 1;
-  bool merge = false;                     // false: a batch is one call
-  Duration max_delay;                     // how long the oldest member may be held back for others
-  std::vector<uint32_t> preferred_sizes;  // ascending
+  bool merge = false;    // false: a batch is one call
+  Duration max_delay{};  // how long the oldest member may be held back for others
+  std::vector<uint32_t> preferred_sizes{};  // ascending
 };
 [[nodiscard]] BatchRules batch_rules(const ModelConfig& config);
 

@@ -235,6 +235,11 @@ ModelDispatcher::Wake ModelDispatcher::wake_one() {
           .runs = choice.run};
 }
 
+void ModelDispatcher::will_ask(ports::InstanceIndex instance) {
+  BATON_CHECK(instances_[instance].state != InstanceState::kBusy);
+  instances_[instance].state = InstanceState::kAsking;
+}
+
 ports::NextBatch ModelDispatcher::next(ports::InstanceIndex instance, Instant now,
                                        ports::Batch& batch, std::vector<ports::EndedCall>& ended) {
   now = advance(now);

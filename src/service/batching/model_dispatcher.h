@@ -32,6 +32,7 @@ class ModelDispatcher final : public ports::Dispatcher {
   ModelDispatcher(DispatcherOptions options, ports::DecisionSink& decisions);
 
   ports::Submitted submit(ports::DispatchedCall& call, Instant now) override;
+  void will_ask(ports::InstanceIndex instance) override;
   ports::NextBatch next(ports::InstanceIndex instance, Instant now, ports::Batch& batch,
                         std::vector<ports::EndedCall>& ended) override;
   void finish(ports::InstanceIndex instance, ports::Batch& batch,
