@@ -1,5 +1,6 @@
 #include "protocol/http1/client.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
@@ -134,8 +135,8 @@ bool ResponseParser::start_body() {
     }
     body_.start_chunked({.body_bytes = limits_.body_bytes,
                          .chunks = ~0U,
-                         .line_bytes = 1024,
-                         .trailer_bytes = 8 * 1024,
+                         .line_bytes = std::min<size_t>(1024, limits_.head_bytes),
+                         .trailer_bytes = limits_.head_bytes,
                          .trailers = limits_.headers});
     return true;
   }

@@ -294,12 +294,18 @@ TEST(RequestParser, RefusesMalformedChunks) {
   EXPECT_EQ(status("1\r\na\r1\r\n"), 400);
   EXPECT_EQ(status("1;\x01\r\n"), 400);
   EXPECT_EQ(status("1;a\rb\r\n"), 400);
+  EXPECT_EQ(status("1;a=\"b\r\n"), 400);
+  EXPECT_EQ(status("1;a=\"\\\r\n"), 400);
+  EXPECT_EQ(status("1;a=\r\n"), 400);
+  EXPECT_EQ(status("1;\r\n"), 400);
+  EXPECT_EQ(status("1; a = \"\\\"\" ; b\r\na\r\n0\r\n\r\n"), 0);
   EXPECT_EQ(status("10000000000000000\r\n"), 400);
   EXPECT_EQ(status("1;" + std::string(2'000, 'a')), 400);
   EXPECT_EQ(status("0\r\nA b\r\n\r\n"), 400);
   EXPECT_EQ(status("0\r\nA: b\n\r\n"), 400);
   EXPECT_EQ(status("0\r\nA: " + std::string(9'000, 'a')), 431);
-  EXPECT_EQ(status("0\r\nContent-Length: 5\r\n\r\n"), 0);  // a trailer frames nothing
+  EXPECT_EQ(status("0\r\nContent-Length: 5\r\n\r\n"), 400);
+  EXPECT_EQ(status("0\r\nTransfer-Encoding: chunked\r\n\r\n"), 400);
 }
 
 TEST(RequestParser, StopsReadingAheadAtTheHeadLimit) {
