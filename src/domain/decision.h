@@ -34,11 +34,11 @@ enum class DecisionReason : uint8_t {
 // Fixed size, so that recording allocates nothing.
 struct Decision {
   uint64_t sequence = 0;  // of the service that decided, without gaps
-  Instant now;
+  Instant now{};
   DecisionKind kind = DecisionKind::kAdmit;
   DecisionReason reason = DecisionReason::kNone;
   uint32_t instance = 0;
-  RequestId request;    // the request, or the first member of the batch
+  RequestId request{};  // the request, or the first member of the batch
   uint64_t items = 0;   // of the request or batch
   uint64_t queued = 0;  // items left in the queue after the decision
   uint64_t detail = 0;  // kWait: nanoseconds until asked again; kFormBatch: members

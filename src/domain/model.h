@@ -1,5 +1,6 @@
 #pragma once
-// What a model is: its signature as the file says, and its configuration as the operator says, validated.
+// What a model is: its signature as the file says, and its configuration as the operator says,
+// validated.
 
 #include <cstdint>
 #include <map>
@@ -27,12 +28,13 @@ enum class ModelState : uint8_t {
 [[nodiscard]] std::string_view model_state_name(ModelState state);
 
 struct TensorSpec {
-  std::string name;
+  std::string name{};
   DataType type = DataType::kFp32;
-  Shape dims;                    // -1: any. Without the batch dimension when the model batches
-  std::optional<Shape> reshape;  // what the runtime expects in place of dims (batch dimension aside)
+  Shape dims{};  // -1: any. Without the batch dimension when the model batches
+  std::optional<Shape>
+      reshape{};  // what the runtime expects in place of dims (batch dimension aside)
   bool optional = false;
-  std::string label_file;  // outputs: one label a line; empty for none
+  std::string label_file{};  // outputs: one label a line; empty for none
 };
 
 // Inputs and outputs as the model file declares them, batch dimension included.
@@ -42,9 +44,9 @@ struct ModelSignature {
 };
 
 struct QueuePolicy {
-  Duration timeout;            // longest time in the queue; zero: none
-  bool allow_override = false; // in configurations only: a request's own timeout always holds
-  uint64_t max_queue_size = 0; // requests of one level; zero: the server's default
+  Duration timeout;             // longest time in the queue; zero: none
+  bool allow_override = false;  // in configurations only: a request's own timeout always holds
+  uint64_t max_queue_size = 0;  // requests of one level; zero: the server's default
 };
 
 struct BatchingConfig {
@@ -73,16 +75,16 @@ struct VersionPolicy {
 struct WarmupInput {
   enum class Source : uint8_t { kZero, kRandom, kFile };
   DataType type = DataType::kFp32;
-  Shape dims;
+  Shape dims{};
   Source source = Source::kZero;
-  std::string file;  // below the model's warmup/ folder
+  std::string file{};  // below the model's warmup/ folder
 };
 
 struct WarmupSample {
-  std::string name;
+  std::string name{};
   uint32_t batch_size = 1;
   uint32_t count = 1;
-  std::map<std::string, WarmupInput> inputs;
+  std::map<std::string, WarmupInput> inputs{};
 };
 
 // ONNX Runtime session options that a configuration may set. Absent: baton's default.
@@ -106,7 +108,7 @@ struct ModelConfig {
   std::vector<WarmupSample> warmups;
   RuntimeOptions runtime;
   std::string default_file = "model.onnx";
-  std::string json;        // the configuration in the protocol's JSON, as the config route returns it
+  std::string json;  // the configuration in the protocol's JSON, as the config route returns it
   std::string serialized;  // the same as a serialized inference.ModelConfig
   [[nodiscard]] bool batches() const { return max_batch_size > 0; }
 };

@@ -1,0 +1,361 @@
+#include "adapters/instances/instance_engine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "adapters/instances/placement.h"
+#include "base/check.h"
+
+namespace baton::adapters {
+namespace {
+
+// A run that misses a terminate() which came just before it began is told again after this long.
+constexpr auto kTerminateAgain = std::chrono::milliseconds(50);
+// A timed wait is cut into pieces of this length at most.
+constexpr Duration kLongestWait = Duration::s(3600);
+
+std::chrono::nanoseconds span(Instant now, Instant until) {
+  return std::chrono::nanoseconds(std::clamp(until - now, Duration(), kLongestWait).ns());
+}
+
+// What a client is told whose call left without a result; refusals at the door have the
+// dispatcher's texts.
+std::string end_text(EndReason reason) {
+  switch (reason) {
+    case EndReason::kDeadlineQueued:
+      return "the deadline passed while the request waited to run; allow more time or retry later";
+    case EndReason::kDeadlineRunning:
+      return "the deadline passed while the request ran; allow more time";
+    case EndReason::kShuttingDown:
+      return "the model is shutting down; retry elsewhere";
+    case EndReason::kClientGone:
+      return "the client cancelled the request";
+    default:
+      return std::string(end_reason_name(reason));
+  }
+}
+
+}  // namespace
+
+// What is told and freed once the lock is open.
+struct InstanceEngine::Outbox {
+  std::vector<ports::EndedCall> ended;
+  std::vector<ports::DispatchedCall> left;  // by aborted calls
+  Result<ports::BatchResult, ports::RunFailure> outcome;
+};
+
+// One instance with its thread. Fields but `runtime` are under the engine's lock, or belong to
+// whoever runs the batch.
+struct InstanceEngine::Worker {
+  ports::InstanceIndex index = 0;
+  std::unique_ptr<ports::RuntimeInstance> runtime;
+  std::condition_variable woken;
+  bool asked = true;    // the dispatcher expects this instance to ask
+  bool active = false;  // runs a batch, on its own thread or on a caller's
+  Instant ask_again = Instant::never();
+  ports::Batch batch;
+  std::vector<const InferRequest*> inputs;
+  Outbox outbox;
+  Placement placement;
+  bool placed = false;
+  std::thread thread;
+};
+
+// A permit that is given back at the end of its scope at the latest.
+class InstanceEngine::Permit {
+ public:
+  explicit Permit(CpuPermits& permits) : permits_(permits) {}
+  ~Permit() { release(); }
+  Permit(const Permit&) = delete;
+  Permit& operator=(const Permit&) = delete;
+
+  [[nodiscard]] bool held() const { return held_; }
+  void acquire(Instant deadline) {
+    permits_.acquire(deadline);
+    held_ = true;
+  }
+  void release() {
+    if (held_) permits_.release();
+    held_ = false;
+  }
+
+ private:
+  CpuPermits& permits_;
+  bool held_ = false;
+};
+
+InstanceEngine::InstanceEngine(std::unique_ptr<ports::Dispatcher> dispatcher,
+                               std::vector<std::unique_ptr<ports::RuntimeInstance>> instances,
+                               std::shared_ptr<CpuPermits> permits, const ports::Clock& clock,
+                               InstanceEngineOptions options)
+    : clock_(clock), permits_(std::move(permits)), dispatcher_(std::move(dispatcher)) {
+  BATON_CHECK(!instances.empty());
+  for (auto& runtime : instances) {
+    auto worker = std::make_unique<Worker>();
+    worker->index = static_cast<ports::InstanceIndex>(workers_.size());
+    worker->runtime = std::move(runtime);
+    worker->batch.members.reserve(64);
+    worker->inputs.reserve(64);
+    worker->outbox.ended.reserve(64);
+    workers_.push_back(std::move(worker));
+  }
+  for (auto& worker : workers_) {
+    const std::string name = options.name + "#" + std::to_string(worker->index);
+    const int cpu = options.cpus.empty() ? -1 : options.cpus[worker->index % options.cpus.size()];
+    worker->thread = std::thread([this, name, cpu, &worker = *worker] {
+      Placement placement = place_this_thread(name, cpu);
+      {
+        const std::lock_guard lock(mutex_);
+        worker.placement = std::move(placement);
+        worker.placed = true;
+      }
+      placed_.notify_all();
+      serve(worker);
+    });
+  }
+}
+
+InstanceEngine::~InstanceEngine() {
+  stop(clock_.now());
+}
+
+void InstanceEngine::serve(Worker& worker) {
+  Permit permit(*permits_);
+  Outbox told;  // this thread's: while it tells, the instance may be lent to a caller
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wait_for_work(worker, lock);
+    if (exit_) break;
+    const Instant urgency = dispatcher_->most_urgent();
+    if (!urgency.is_never() && !permit.held()) {
+      // Asked for before the batch is formed, so that those who arrive while the device is busy
+      // still join it.
+      std::swap(told, worker.outbox);
+      lock.unlock();
+      hand_out(told);
+      permit.acquire(urgency);
+      lock.lock();
+    }
+    const bool formed = take_batch(worker);
+    if (!formed) permit.release();
+    std::swap(told, worker.outbox);
+    if (!formed && told.ended.empty() && told.left.empty()) continue;
+    lock.unlock();
+    hand_out(told);
+    if (formed) compute(worker);
+    lock.lock();
+    if (!formed) continue;
+    finish_batch(worker);
+    // Without others waiting the next batch is taken in this critical section and under this
+    // permit.
+    if (permits_->contended(dispatcher_->most_urgent())) permit.release();
+  }
+  std::swap(told, worker.outbox);
+  lock.unlock();
+  hand_out(told);
+}
+
+void InstanceEngine::wait_for_work(Worker& worker, std::unique_lock<std::mutex>& lock) {
+  const auto ready = [&] { return exit_ || (worker.asked && !worker.active); };
+  while (!ready()) {
+    if (worker.active || worker.ask_again.is_never()) {
+      worker.woken.wait(lock);
+      continue;
+    }
+    const Instant now = clock_.now();
+    if (now >= worker.ask_again) return;
+    worker.woken.wait_for(lock, span(now, worker.ask_again));
+  }
+}
+
+// Under the lock.
+bool InstanceEngine::take_batch(Worker& worker) {
+  const ports::NextBatch next =
+      dispatcher_->next(worker.index, clock_.now(), worker.batch, worker.outbox.ended);
+  worker.asked = false;
+  worker.ask_again = next.ask_again;
+  if (next.wake) wake(next.instance);
+  worker.active = worker.batch.formed();
+  if (worker.active) ++active_;
+  return worker.active;
+}
+
+// Outside the lock.
+void InstanceEngine::compute(Worker& worker) {
+  worker.inputs.clear();
+  for (const ports::DispatchedCall& member : worker.batch.members) {
+    worker.inputs.push_back(member.call.request.get());
+  }
+  worker.outbox.outcome = worker.runtime->run(worker.inputs);
+  worker.outbox.ended.reserve(worker.batch.members.size());
+}
+
+// Under the lock.
+void InstanceEngine::finish_batch(Worker& worker) {
+  Outbox& outbox = worker.outbox;
+  dispatcher_->finish(worker.index, worker.batch, outbox.outcome, clock_.now(), outbox.ended);
+  outbox.left.swap(worker.batch.members);
+  worker.active = false;
+  worker.asked = true;
+  --active_;
+  if (active_ == 0) drained_.notify_all();
+}
+
+// Outside the lock.
+void InstanceEngine::hand_out(Outbox& outbox) const {
+  outbox.left.clear();
+  outbox.outcome = {};
+  deliver(outbox.ended);
+}
+
+// One post for each home, so that a batch of one worker's calls wakes it once.
+void InstanceEngine::deliver(std::vector<ports::EndedCall>& ended) const {
+  for (ports::EndedCall& end : ended) {
+    Refusal& refusal = end.end.refusal;
+    if (end.end.reason == EndReason::kOk || !refusal.message.empty()) continue;
+    refusal.message = end_text(end.end.reason);
+  }
+  for (size_t i = 0; i < ended.size(); ++i) {
+    ports::Executor* home = ended[i].call.call.home;
+    if (home == nullptr) continue;  // went with an earlier one
+    std::vector<ports::EndedCall> together;
+    together.reserve(ended.size() - i);
+    for (size_t j = i; j < ended.size(); ++j) {
+      if (ended[j].call.call.home != home) continue;
+      together.push_back(std::move(ended[j]));
+      ended[j].call.call.home = nullptr;
+    }
+    home->post([together = std::move(together)]() mutable {
+      for (ports::EndedCall& end : together)
+        end.call.events->on_end(end.call.id, std::move(end.end));
+    });
+  }
+  ended.clear();
+}
+
+ports::StartedCall InstanceEngine::start(ports::EngineCall call, ports::EngineEvents& events) {
+  ports::DispatchedCall dispatched;
+  dispatched.call = std::move(call);
+  dispatched.events = &events;
+  ports::Submitted submitted;
+  {
+    std::unique_lock lock(mutex_);
+    submitted = dispatcher_->submit(dispatched, clock_.now());
+    if (submitted.accepted && submitted.inline_run && permits_->try_acquire()) {
+      run_inline(*workers_[submitted.instance], lock);
+    } else if (submitted.accepted && submitted.wake) {
+      wake(submitted.instance);
+    }
+  }
+  if (!submitted.accepted) refuse(std::move(dispatched), submitted);
+  return {.id = submitted.id, .queue_deadline = submitted.queue_deadline};
+}
+
+// Lends the calling thread to an idle instance for one batch that is shorter than waking the
+// instance's own thread.
+void InstanceEngine::run_inline(Worker& worker, std::unique_lock<std::mutex>& lock) {
+  if (take_batch(worker)) {
+    lock.unlock();
+    compute(worker);
+    lock.lock();
+    finish_batch(worker);
+    if (dispatcher_->queued_calls() == 0) take_batch(worker);  // nothing: marks it idle
+  }
+  if (worker.asked) worker.woken.notify_one();
+  Outbox told;
+  std::swap(told, worker.outbox);
+  lock.unlock();
+  permits_->release();
+  hand_out(told);
+}
+
+void InstanceEngine::refuse(ports::DispatchedCall call, const ports::Submitted& submitted) const {
+  ports::EngineEnd end;
+  end.reason = submitted.reason;
+  end.refusal = {.reason = submitted.reason,
+                 .message = dispatcher_->refusal_text(submitted.limit),
+                 .retry_after = submitted.retry_after};
+  end.timings.ended = clock_.now();
+  call.call.home->post([id = submitted.id, events = call.events, end = std::move(end)]() mutable {
+    events->on_end(id, std::move(end));
+  });
+}
+
+void InstanceEngine::abort(ports::CallId id, EndReason reason, ports::AbortScope scope) {
+  std::vector<ports::EndedCall> ended;
+  ended.reserve(1);
+  {
+    const std::lock_guard lock(mutex_);
+    const auto aborted = dispatcher_->abort(id, reason, scope, clock_.now(), ended);
+    // Under the lock, so that the instance cannot have begun a later run.
+    if (aborted.terminate) workers_[aborted.instance]->runtime->terminate();
+  }
+  deliver(ended);
+}
+
+void InstanceEngine::stop(Instant deadline) {
+  std::vector<ports::EndedCall> ended;
+  {
+    std::unique_lock lock(mutex_);
+    dispatcher_->stop_accepting(EndReason::kShuttingDown);
+    const auto drained = [&] { return dispatcher_->queued_calls() == 0 && active_ == 0; };
+    for (Instant now = clock_.now(); !drained() && now < deadline; now = clock_.now()) {
+      drained_.wait_for(lock, span(now, deadline));
+    }
+    dispatcher_->close(EndReason::kShuttingDown, clock_.now(), ended);
+    while (active_ > 0) {
+      for (auto& worker : workers_) {
+        if (worker->active) worker->runtime->terminate();
+      }
+      drained_.wait_for(lock, kTerminateAgain);
+    }
+    exit_ = true;
+    for (auto& worker : workers_) worker->woken.notify_all();
+  }
+  deliver(ended);
+  for (auto& worker : workers_) {
+    if (worker->thread.joinable()) worker->thread.join();
+  }
+}
+
+void InstanceEngine::inspect(const std::function<void(const ports::Dispatcher&)>& look) const {
+  const std::lock_guard lock(mutex_);
+  look(*dispatcher_);
+}
+
+ports::EngineStats InstanceEngine::stats() const {
+  const std::lock_guard lock(mutex_);
+  return dispatcher_->stats();
+}
+
+size_t InstanceEngine::queued_calls() const {
+  const std::lock_guard lock(mutex_);
+  return dispatcher_->queued_calls();
+}
+
+size_t InstanceEngine::running_calls() const {
+  const std::lock_guard lock(mutex_);
+  return dispatcher_->running_calls();
+}
+
+void InstanceEngine::nudge() {
+  const std::lock_guard lock(mutex_);
+  for (auto& worker : workers_) worker->woken.notify_all();
+}
+
+std::vector<Placement> InstanceEngine::placements() const {
+  std::unique_lock lock(mutex_);
+  placed_.wait(lock, [&] { return std::ranges::all_of(workers_, &Worker::placed); });
+  std::vector<Placement> placements;
+  for (const auto& worker : workers_) placements.push_back(worker->placement);
+  return placements;
+}
+
+void InstanceEngine::wake(ports::InstanceIndex instance) {
+  Worker& worker = *workers_[instance];
+  worker.asked = true;
+  worker.woken.notify_one();
+}
+
+}  // namespace baton::adapters

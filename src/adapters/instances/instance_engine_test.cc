@@ -1,0 +1,120 @@
+#include "adapters/instances/instance_engine.h"
+
+#include <gtest/gtest.h>
+
+#include "ports/testing/fake_runtime.h"
+#include "ports/testing/loop_executor.h"
+#include "ports/testing/manual_clock.h"
+#include "ports/testing/recording_events.h"
+#include "service/batching/model_dispatcher.h"
+#include "service/batching/permits.h"
+#include "service/telemetry/decision_ring.h"
+
+namespace baton::adapters {
+namespace {
+
+using ports::testing::FakeRuntimeInstance;
+
+struct Bench {
+  explicit Bench(uint32_t instances = 1, LatencyCurve curve = {}, uint32_t cpu_permits = 2) {
+    service::DispatcherOptions options;
+    options.config.name = "m";
+    options.config.max_batch_size = 8;
+    options.config.instance_count = instances;
+    options.config.batching.enabled = true;
+    options.curve = std::move(curve);
+    std::vector<std::unique_ptr<ports::RuntimeInstance>> runtimes;
+    for (uint32_t i = 0; i < instances; ++i) {
+      auto runtime = std::make_unique<FakeRuntimeInstance>();
+      fakes.push_back(runtime.get());
+      runtimes.push_back(std::move(runtime));
+    }
+    auto permits =
+        std::make_shared<CpuPermits>(std::make_unique<service::LedgerPermits>(cpu_permits));
+    engine = std::make_unique<InstanceEngine>(
+        std::make_unique<service::ModelDispatcher>(std::move(options), ring), std::move(runtimes),
+        std::move(permits), clock, InstanceEngineOptions{.name = "m", .cpus = {}});
+  }
+  ports::CallId start(uint64_t items = 1) {
+    auto request = std::make_shared<InferRequest>();
+    request->items = items;
+    request->context.id = RequestId(++requests);
+    return engine->start({.request = std::move(request), .home = &loop}, events).id;
+  }
+  void wait_for(size_t ends) {
+    loop.run_until([&] { return events.count() >= ends; });
+  }
+
+  ports::testing::ManualClock clock;
+  ports::testing::LoopExecutor loop;
+  ports::testing::RecordingEvents events;
+  service::DecisionRing ring;
+  std::vector<FakeRuntimeInstance*> fakes;
+  std::unique_ptr<InstanceEngine> engine;
+  uint64_t requests = 0;
+};
+
+TEST(InstanceEngine, AnswersACallOnItsHome) {
+  Bench bench;
+  const ports::CallId id = bench.start();
+  EXPECT_EQ(bench.events.count(), 0U) << "never within start()";
+  bench.wait_for(1);
+  EXPECT_EQ(bench.events.end_of(id).reason, EndReason::kOk);
+}
+
+TEST(InstanceEngine, ArrivalsDuringARunFormTheNextBatch) {  // U138
+  Bench bench;
+  bench.fakes[0]->hold();
+  bench.start();
+  bench.fakes[0]->wait_for_runs(1);
+  for (int i = 0; i < 4; ++i) bench.start();
+  bench.fakes[0]->release();
+  bench.wait_for(5);
+  EXPECT_EQ(bench.fakes[0]->batch_items(), (std::vector<uint64_t>{1, 4}));
+}
+
+TEST(InstanceEngine, TerminatesARunOnlyWhenItsLastMemberIsGone) {
+  Bench bench;
+  bench.fakes[0]->hold();
+  bench.start();
+  bench.fakes[0]->wait_for_runs(1);
+  const ports::CallId a = bench.start();
+  const ports::CallId b = bench.start();
+  bench.fakes[0]->release_one();
+  bench.wait_for(1);
+  bench.fakes[0]->wait_for_runs(2);
+  bench.engine->abort(a, EndReason::kClientGone, ports::AbortScope::kAlsoRunning);
+  bench.wait_for(2);
+  EXPECT_EQ(bench.fakes[0]->terminations(), 0U);
+  bench.engine->abort(b, EndReason::kDeadlineRunning, ports::AbortScope::kAlsoRunning);
+  bench.wait_for(3);
+  EXPECT_EQ(bench.fakes[0]->terminations(), 1U);
+  EXPECT_EQ(bench.events.end_of(b).reason, EndReason::kDeadlineRunning);
+}
+
+TEST(InstanceEngine, EndsWhatItCannotFinishWhenStopped) {
+  Bench bench;
+  bench.fakes[0]->hold();
+  const ports::CallId running = bench.start();
+  bench.fakes[0]->wait_for_runs(1);
+  const ports::CallId queued = bench.start();
+  bench.engine->stop(bench.clock.now());
+  const ports::CallId refused = bench.start();
+  bench.wait_for(3);
+  for (ports::CallId id : {running, queued, refused}) {
+    EXPECT_EQ(bench.events.end_of(id).reason, EndReason::kShuttingDown);
+  }
+}
+
+TEST(InstanceEngine, RunsAShortCallOnTheCallersThread) {
+  Bench bench(1, LatencyCurve({{.batch_size = 1, .duration = Duration::us(3), .samples = 9}}));
+  // The instance is idle once it has asked and found nothing; until then a call goes to its thread.
+  while (bench.ring.recorded() < 1000 && bench.fakes[0]->batch_items().size() < 100) {
+    bench.start();
+    bench.wait_for(bench.requests);
+  }
+  EXPECT_EQ(bench.events.count(), bench.requests);
+}
+
+}  // namespace
+}  // namespace baton::adapters

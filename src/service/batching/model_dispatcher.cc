@@ -1,0 +1,437 @@
+#include "service/batching/model_dispatcher.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+
+namespace baton::service {
+namespace {
+
+// A call id is its slot below the number of its arrival: found without hashing, and never reused.
+constexpr int kSlotBits = 24;
+constexpr policy::Slot kNoSlot = (1U << kSlotBits) - 1;
+
+policy::Slot slot_of(ports::CallId id) {
+  return static_cast<policy::Slot>(id.value() & kNoSlot);
+}
+
+std::array<std::string, 6> refusal_texts(const DispatcherOptions& options) {
+  const std::string& name = options.config.name;
+  return {
+      fmt::format("model '{}' is shutting down and takes no more requests; retry elsewhere", name),
+      fmt::format(
+          "the request holds more items than max_batch_size {} of model '{}'; send fewer in "
+          "one request",
+          options.config.max_batch_size, name),
+      fmt::format("the queue of model '{}' is full: its limit is {} items; retry later", name,
+                  options.limits.max_items),
+      fmt::format("the queue of model '{}' is full: its limit is {} bytes; retry later", name,
+                  options.limits.max_bytes),
+      fmt::format("the queue of model '{}' is full for this priority: max_queue_size is reached; "
+                  "retry later",
+                  name),
+      fmt::format("the deadline passed before model '{}' could run the request; allow more time or "
+                  "retry later",
+                  name),
+  };
+}
+
+size_t text_index(DecisionReason limit) {
+  switch (limit) {
+    case DecisionReason::kBatchFull:
+      return 1;
+    case DecisionReason::kItemsLimit:
+      return 2;
+    case DecisionReason::kBytesLimit:
+      return 3;
+    case DecisionReason::kLevelLimit:
+      return 4;
+    case DecisionReason::kQueueDeadline:
+      return 5;
+    default:
+      return 0;
+  }
+}
+
+bool is_deadline(EndReason reason) {
+  return reason == EndReason::kDeadlineQueued || reason == EndReason::kDeadlineRunning;
+}
+
+}  // namespace
+
+ModelDispatcher::ModelDispatcher(DispatcherOptions options, ports::DecisionSink& decisions)
+    : options_(std::move(options)),
+      rules_(policy::batch_rules(options_.config)),
+      decisions_(decisions),
+      texts_(refusal_texts(options_)),
+      queues_(options_.rank),
+      curve_(options_.curve),
+      instances_(std::max(options_.config.instance_count, 1U)) {
+  slots_.reserve(1024);
+  free_slots_.reserve(1024);
+  chosen_.reserve(rules_.max_items);
+}
+
+const std::string& ModelDispatcher::refusal_text(DecisionReason limit) const {
+  return texts_[text_index(limit)];
+}
+
+Instant ModelDispatcher::advance(Instant now) {
+  now_ = std::max(now_, now);
+  return now_;
+}
+
+const QueuePolicy& ModelDispatcher::level_policy(uint32_t level) const {
+  const BatchingConfig& batching = options_.config.batching;
+  const auto found = batching.level_policies.find(level);
+  return found == batching.level_policies.end() ? batching.default_policy : found->second;
+}
+
+policy::QueuedCall ModelDispatcher::describe(const InferRequest& request, Instant now) const {
+  const BatchingConfig& batching = options_.config.batching;
+  const uint32_t levels = std::max(batching.priority_levels, 1U);
+  uint32_t level = request.context.priority;
+  if (level == 0) level = batching.default_priority_level;
+  policy::QueuedCall call;
+  call.sequence = next_call_;
+  call.level = std::clamp(level, 1U, levels);
+  call.items = std::max<uint64_t>(request.items, 1);
+  call.bytes = request.context.bytes;
+  call.queued = now;
+  call.deadline = request.context.deadline;
+  call.queue_deadline = call.deadline;
+  const Duration timeout = level_policy(call.level).timeout;
+  if (timeout > Duration()) call.queue_deadline = std::min(call.deadline, now + timeout);
+  return call;
+}
+
+ModelDispatcher::Limit ModelDispatcher::limit_reached(const policy::QueuedCall& call) const {
+  if (closed_) return {DecisionReason::kRunEnded, closed_because_};
+  if (options_.config.batches() && call.items > rules_.max_items) {
+    return {DecisionReason::kBatchFull, EndReason::kTooLarge};
+  }
+  if (call.queue_deadline <= now_) {
+    return {DecisionReason::kQueueDeadline, EndReason::kDeadlineQueued};
+  }
+  if (queues_.items() + call.items > options_.limits.max_items) {
+    return {DecisionReason::kItemsLimit};
+  }
+  if (queues_.bytes() + call.bytes > options_.limits.max_bytes) {
+    return {DecisionReason::kBytesLimit};
+  }
+  const uint64_t most = level_policy(call.level).max_queue_size;
+  // Calls that a free instance is about to take do not wait, and so do not count.
+  const size_t free = instances_.size() - count(InstanceState::kBusy);
+  if (most > 0 && queues_.calls_of_level(call.level) >= most + free) {
+    return {DecisionReason::kLevelLimit};
+  }
+  if (slots_.size() >= kNoSlot && free_slots_.empty()) return {DecisionReason::kItemsLimit};
+  return {};
+}
+
+ports::Submitted ModelDispatcher::submit(ports::DispatchedCall& call, Instant now) {
+  now = advance(now);
+  const InferRequest& request = *call.call.request;
+  const policy::QueuedCall queued = describe(request, now);
+  const Limit limit = limit_reached(queued);
+  if (limit.reason != DecisionReason::kNone) return refuse(request, limit);
+
+  const bool was_empty = queues_.calls() == 0;
+  arrivals_.on_arrival(queued.items, now);
+  const policy::KeyIndex key = key_of(request);
+  const policy::Slot slot = take_slot();
+  ports::Submitted out;
+  out.accepted = true;
+  out.id = make_id(slot);
+  out.queue_deadline = queued.queue_deadline;
+  call.id = out.id;
+  call.timings.queued = now;
+  slots_[slot] = {.call = std::move(call), .state = SlotState::kQueued};
+  queues_.push(slot, queued, request.batch_key, key);
+  record({.kind = DecisionKind::kAdmit,
+          .reason = DecisionReason::kWithinLimits,
+          .request = request.context.id,
+          .items = queued.items});
+
+  const Wake wake = wake_one();
+  out.wake = wake.wake;
+  out.instance = wake.instance;
+  const Duration predicted = curve_.curve().predict(queued.items);
+  out.inline_run = wake.wake && wake.runs && was_empty && !curve_.curve().empty() &&
+                   predicted < options_.hand_over;
+  return out;
+}
+
+ports::Submitted ModelDispatcher::refuse(const InferRequest& request, Limit limit) {
+  ports::Submitted out;
+  out.id = make_id(kNoSlot);
+  out.reason = limit.end;
+  out.limit = limit.reason;
+  if (limit.end == EndReason::kQueueFull) out.retry_after = drain_time();
+  record({.kind = DecisionKind::kRefuse,
+          .reason = limit.reason,
+          .request = request.context.id,
+          .items = request.items});
+  return out;
+}
+
+policy::Slot ModelDispatcher::take_slot() {
+  if (!free_slots_.empty()) {
+    const policy::Slot slot = free_slots_.back();
+    free_slots_.pop_back();
+    return slot;
+  }
+  slots_.emplace_back();
+  free_slots_.reserve(slots_.capacity());
+  return static_cast<policy::Slot>(slots_.size() - 1);
+}
+
+ports::CallId ModelDispatcher::make_id(policy::Slot slot) {
+  return ports::CallId(next_call_++ << kSlotBits | slot);
+}
+
+policy::KeyIndex ModelDispatcher::key_of(const InferRequest& request) const {
+  return queues_.find_key(request.batch_key, [&](policy::Slot slot) {
+    return !rules_.merge || same_layout(*slots_[slot].call.call.request, request, true);
+  });
+}
+
+policy::BatchOutlook ModelDispatcher::outlook() const {
+  return {.curve = &curve_.curve(),
+          .paying_items = curve_.paying_items(),
+          .arrivals_per_second = arrivals_.per_second(now_),
+          .instances = static_cast<uint32_t>(instances_.size())};
+}
+
+size_t ModelDispatcher::count(InstanceState state) const {
+  return static_cast<size_t>(std::ranges::count(instances_, state, &Instance::state));
+}
+
+// Finds an idle instance that is to ask for work, if there is work that those on their way do not
+// take.
+ModelDispatcher::Wake ModelDispatcher::wake_one() {
+  if (queues_.calls() == 0) return {};
+  const auto idle = std::ranges::find(instances_, InstanceState::kIdle, &Instance::state);
+  if (idle == instances_.end()) return {};
+  const size_t asking = count(InstanceState::kAsking);
+  const uint64_t per_batch = rules_.merge ? rules_.max_items : 1;
+  const uint64_t waiting = rules_.merge ? queues_.items() : queues_.calls();
+  if (queues_.keys().size() <= asking && waiting <= asking * per_batch) return {};
+
+  const policy::BatchChoice choice = policy::choose_batch(queues_, rules_, outlook(), now_);
+  if (!choice.run) {
+    if (asking > 0) return {};
+    const bool armed = std::ranges::any_of(instances_, [&](const Instance& instance) {
+      return instance.state == InstanceState::kIdle && instance.ask_again <= choice.until;
+    });
+    if (armed) return {};
+  }
+  idle->state = InstanceState::kAsking;
+  return {.wake = true,
+          .instance = static_cast<ports::InstanceIndex>(idle - instances_.begin()),
+          .runs = choice.run};
+}
+
+ports::NextBatch ModelDispatcher::next(ports::InstanceIndex instance, Instant now,
+                                       ports::Batch& batch, std::vector<ports::EndedCall>& ended) {
+  now = advance(now);
+  BATON_CHECK(instances_[instance].state != InstanceState::kBusy && !batch.formed());
+  expire(ended);
+  const policy::BatchChoice choice = policy::choose_batch(queues_, rules_, outlook(), now);
+  Instance& asker = instances_[instance];
+  ports::NextBatch out;
+  if (choice.run) {
+    fill(instance, choice, batch);
+    const Wake wake = wake_one();
+    out.wake = wake.wake;
+    out.instance = wake.instance;
+    return out;
+  }
+  asker.state = InstanceState::kIdle;
+  asker.ask_again = choice.until;
+  out.ask_again = choice.until;
+  if (choice.key != policy::kNoKey) {
+    record({.kind = DecisionKind::kWait,
+            .reason = choice.reason,
+            .instance = instance,
+            .items = choice.items,
+            .detail = static_cast<uint64_t>((choice.until - now).ns())});
+  }
+  return out;
+}
+
+ports::EngineStats ModelDispatcher::stats() const {
+  ports::EngineStats stats = stats_;
+  stats.queued_calls = queues_.calls();
+  stats.running_calls = running_;
+  return stats;
+}
+
+void ModelDispatcher::fill(ports::InstanceIndex instance, const policy::BatchChoice& choice,
+                           ports::Batch& batch) {
+  policy::commit_batch(queues_, choice, chosen_);
+  batch.number = next_batch_++;
+  batch.items = choice.items;
+  for (policy::Slot slot : chosen_) {
+    CallSlot& member = slots_[slot];
+    member.state = SlotState::kRunning;
+    member.instance = instance;
+    member.call.timings.started = now_;
+    member.call.timings.batch_items = static_cast<uint32_t>(choice.items);
+    batch.members.push_back(member.call);
+  }
+  Instance& runner = instances_[instance];
+  runner.state = InstanceState::kBusy;
+  runner.started = now_;
+  runner.live_members = static_cast<uint32_t>(chosen_.size());
+  running_ += chosen_.size();
+  stats_.executions += 1;
+  stats_.executed_items += choice.items;
+  const auto size_class = static_cast<size_t>(std::bit_width(choice.items - 1));
+  stats_.batch_sizes[std::min(size_class, stats_.batch_sizes.size() - 1)] += 1;
+  record({.kind = DecisionKind::kFormBatch,
+          .reason = choice.reason,
+          .instance = instance,
+          .request = batch.members.front().call.request->context.id,
+          .items = choice.items,
+          .detail = chosen_.size()});
+}
+
+void ModelDispatcher::expire(std::vector<ports::EndedCall>& ended) {
+  while (const auto slot = queues_.first_expired(now_)) {
+    end_queued(*slot, EndReason::kDeadlineQueued, ended);
+  }
+}
+
+void ModelDispatcher::end_queued(policy::Slot slot, EndReason reason,
+                                 std::vector<ports::EndedCall>& ended) {
+  CallSlot& queued = slots_[slot];
+  const uint64_t items = queues_.call(slot).items;
+  const RequestId request = queued.call.call.request->context.id;
+  queues_.remove(slot);
+  ports::EndedCall& end = ended.emplace_back(std::move(queued.call));
+  end.call.timings.ended = now_;
+  end.end.reason = reason;
+  end.end.refusal.reason = reason;
+  end.end.timings = end.call.timings;
+  queued = {};
+  free_slots_.push_back(slot);
+  const bool late = is_deadline(reason);
+  record({.kind = late ? DecisionKind::kExpire : DecisionKind::kCancel,
+          .reason = late ? DecisionReason::kQueueDeadline : DecisionReason::kClientGone,
+          .request = request,
+          .items = items});
+}
+
+void ModelDispatcher::finish(ports::InstanceIndex instance, ports::Batch& batch,
+                             Result<ports::BatchResult, ports::RunFailure>& outcome, Instant now,
+                             std::vector<ports::EndedCall>& ended) {
+  now = advance(now);
+  Instance& runner = instances_[instance];
+  BATON_CHECK(runner.state == InstanceState::kBusy && batch.formed());
+  BATON_CHECK(!outcome || outcome->results.size() == batch.members.size());
+  for (size_t i = 0; i < batch.members.size(); ++i) {
+    ports::DispatchedCall& member = batch.members[i];
+    const policy::Slot slot = slot_of(member.id);
+    const bool live = slots_[slot].state == SlotState::kRunning;
+    slots_[slot] = {};
+    free_slots_.push_back(slot);
+    if (!live) continue;
+    --running_;
+    ports::EndedCall& end = ended.emplace_back(std::move(member));
+    end.call.timings.ended = now;
+    if (outcome) {
+      end.end.result = std::move(outcome->results[i]);
+      end.call.timings.computed_from = outcome->times.computed_from;
+      end.call.timings.computed_to = outcome->times.computed_to;
+    } else {
+      end.end.reason = outcome.error().terminated ? closed_because_ : EndReason::kEngineFailed;
+      end.end.refusal.reason = end.end.reason;
+      end.end.refusal.message = outcome.error().message;
+    }
+    end.end.timings = end.call.timings;
+  }
+  runner.state = InstanceState::kAsking;
+  runner.live_members = 0;
+  if (outcome) learn(batch.items, now - runner.started);
+  record({.kind = DecisionKind::kFinish,
+          .reason = DecisionReason::kRunEnded,
+          .instance = instance,
+          .items = batch.items,
+          .detail = batch.number});
+}
+
+ports::Dispatcher::Aborted ModelDispatcher::abort(ports::CallId id, EndReason reason,
+                                                  ports::AbortScope scope, Instant now,
+                                                  std::vector<ports::EndedCall>& ended) {
+  advance(now);
+  const policy::Slot slot = slot_of(id);
+  if (slot >= slots_.size() || slots_[slot].call.id != id) return {};
+  CallSlot& found = slots_[slot];
+  if (found.state == SlotState::kQueued) {
+    end_queued(slot, reason, ended);
+    return {.reached = true};
+  }
+  if (found.state != SlotState::kRunning || scope == ports::AbortScope::kOnlyQueued) return {};
+
+  found.state = SlotState::kAborted;
+  --running_;
+  Instance& runner = instances_[found.instance];
+  --runner.live_members;
+  ports::EndedCall& end = ended.emplace_back(found.call);  // the batch keeps its own
+  end.call.timings.ended = now_;
+  end.end.reason = reason;
+  end.end.refusal.reason = reason;
+  end.end.timings = end.call.timings;
+  const bool late = is_deadline(reason);
+  record({.kind = late ? DecisionKind::kExpire : DecisionKind::kCancel,
+          .reason = late ? DecisionReason::kDeadlineBounds : DecisionReason::kClientGone,
+          .instance = found.instance,
+          .request = end.call.call.request->context.id,
+          .items = end.call.call.request->items});
+  return {.reached = true, .terminate = runner.live_members == 0, .instance = found.instance};
+}
+
+void ModelDispatcher::stop_accepting(EndReason reason) {
+  closed_ = true;
+  closed_because_ = reason;
+}
+
+void ModelDispatcher::close(EndReason reason, Instant now, std::vector<ports::EndedCall>& ended) {
+  advance(now);
+  stop_accepting(reason);
+  while (const auto slot = queues_.first_by_rank()) end_queued(*slot, reason, ended);
+}
+
+void ModelDispatcher::learn(uint64_t items, Duration duration) {
+  curve_.observe(items, duration);
+  const double seen = duration.seconds() / static_cast<double>(items);
+  constexpr double kWeight = 1.0 / 16;
+  seconds_per_item_ =
+      seconds_per_item_ == 0 ? seen : seconds_per_item_ + kWeight * (seen - seconds_per_item_);
+}
+
+// How long the queue takes to empty at the rate that the instances can serve. One second when
+// nothing is known yet.
+Duration ModelDispatcher::drain_time() const {
+  double per_item = seconds_per_item_;
+  if (const uint64_t paying = curve_.paying_items(); paying > 0) {
+    per_item = curve_.curve().predict(paying).seconds() / static_cast<double>(paying);
+  }
+  if (per_item <= 0) return Duration::s(1);
+  const double seconds =
+      per_item * static_cast<double>(queues_.items()) / static_cast<double>(instances_.size());
+  return Duration::from_seconds(std::min(seconds, 3600.0));
+}
+
+void ModelDispatcher::record(Decision decision) {
+  decision.sequence = next_decision_++;
+  decision.now = now_;
+  decision.queued = queues_.items();
+  decisions_.record(decision);
+}
+
+}  // namespace baton::service
