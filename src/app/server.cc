@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include "adapters/http/http_server.h"
@@ -17,6 +18,7 @@
 #include "adapters/repository/folder_repository.h"
 #include "adapters/sqlite/sqlite_store.h"
 #include "app/engine_factory.h"
+#include "app/grpc_listener.h"
 #include "app/signals.h"
 #include "app/worker.h"
 #include "base/json_writer.h"
@@ -80,9 +82,11 @@ class Server {
   std::unique_ptr<service::FleetService> fleet_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<http::HttpServer>> servers_;  // inference, then metrics
+  std::unique_ptr<GrpcListener> grpc_;                      // null: not served
   std::unique_ptr<adapters::jobs::JobPool> jobs_;
   uint16_t http_port_ = 0;
   uint16_t metrics_port_ = 0;
+  std::optional<uint16_t> grpc_port_;
   size_t draining_ = 0;
   int signals_ = 0;
 };
@@ -160,9 +164,16 @@ Result<uint16_t, LoadFailure> Server::listen_http(uint16_t port, bool metrics) {
 Result<void, LoadFailure> Server::listen() {
   BATON_ASSIGN(http_port_, listen_http(config().listen.http_port, false));
   BATON_ASSIGN(metrics_port_, listen_http(config().listen.metrics_port, true));
+  if (config().listen.grpc) {
+    BATON_ASSIGN(grpc_, listen_grpc(config(), workers_, clock_));
+    if (grpc_) grpc_port_ = grpc_->port();
+  }
   const std::string host = config().listen.host + ":";
   log_.log(ports::LogLevel::kInfo, "http    on " + host + std::to_string(http_port_));
   log_.log(ports::LogLevel::kInfo, "metrics on " + host + std::to_string(metrics_port_));
+  if (grpc_port_) {
+    log_.log(ports::LogLevel::kInfo, "grpc    on " + host + std::to_string(*grpc_port_));
+  }
   return {};
 }
 
@@ -171,6 +182,7 @@ Result<void, LoadFailure> Server::write_ports() const {
   std::string text;
   JsonWriter json(text);
   json.begin_object().field("http", uint64_t{http_port_}).field("metrics", uint64_t{metrics_port_});
+  if (grpc_port_) json.field("grpc", uint64_t{*grpc_port_});
   json.field("pid", int64_t{getpid()}).end_object();
   // Written beside and renamed: a reader sees the whole file or none.
   const std::string part = options_.ports_file + ".part";
@@ -228,22 +240,23 @@ void Server::on_signal(int number) {
 
 void Server::drain() {
   if (draining_ != 0) return;
-  draining_ = servers_.size();
+  draining_ = servers_.size() + (grpc_ ? 1 : 0);
   log_.log(ports::LogLevel::kInfo, "draining");
   const Instant deadline = clock_.now() + config().shutdown.drain;
-  for (const auto& server : servers_) {
-    server->drain(deadline, [this] {
-      controller_.post([this] {
-        if (--draining_ == 0) controller_.stop();
-      });
+  const auto done = [this] {
+    controller_.post([this] {
+      if (--draining_ == 0) controller_.stop();
     });
-  }
+  };
+  for (const auto& server : servers_) server->drain(deadline, done);
+  if (grpc_) grpc_->drain(deadline, done);
 }
 
 void Server::finish() {
   jobs_.reset();  // waits for models that load at this moment
   fleet_->save_curves();
   engines_.stop(clock_.now() + Duration::s(1));
+  grpc_.reset();
   for (const auto& worker : workers_) {
     // Behind the answers that the engines have just posted.
     worker->loop().post([&loop = worker->loop()] { loop.stop(); });
