@@ -15,6 +15,7 @@
 #include "adapters/log/log_writer.h"
 #include "adapters/onnx/ort_library.h"
 #include "adapters/repository/folder_repository.h"
+#include "adapters/sqlite/sqlite_store.h"
 #include "app/engine_factory.h"
 #include "app/signals.h"
 #include "app/worker.h"
@@ -74,6 +75,7 @@ class Server {
   http::WorkerLoop controller_;
   std::unique_ptr<ports::ModelRepository> repository_;
   std::unique_ptr<ports::RuntimeLoader> runtime_;
+  std::unique_ptr<ports::StateStore> store_;
   InProcessEngines engines_;
   std::unique_ptr<service::FleetService> fleet_;
   std::vector<std::unique_ptr<Worker>> workers_;
@@ -106,6 +108,11 @@ Result<void, LoadFailure> Server::prepare() {
     if (!access_log_) {
       return fail(LoadFailure{"the access log cannot be opened: " + config().log.access});
     }
+  }
+  if (!config().state_file.empty()) {
+    auto store = adapters::sqlite::open_sqlite_store(config().state_file);
+    if (!store.has_value()) return fail(LoadFailure{store.error().message});
+    store_ = std::move(*store);
   }
   repository_ = adapters::repository::make_folder_repository(config().repositories);
   BATON_ASSIGN(runtime_, adapters::onnx::open_onnxruntime({find_ort_library(config().ort_library)},
@@ -178,7 +185,7 @@ Result<int, LoadFailure> Server::run() {
   BATON_TRY(prepare());
   jobs_ = std::make_unique<adapters::jobs::JobPool>(std::max(config().loader_threads, 1U));
   fleet_ = std::make_unique<service::FleetService>(
-      service::FleetPorts{{*repository_, *runtime_, clock_, nullptr},
+      service::FleetPorts{{*repository_, *runtime_, clock_, store_.get()},
                           engines_,
                           *jobs_,
                           controller_,
@@ -197,6 +204,7 @@ Result<int, LoadFailure> Server::run() {
   auto started = fleet_->start();
   auto written = started.has_value() ? write_ports() : started;
   if (written.has_value()) {
+    fleet_->save_curves_periodically(controller_);
     controller_.run();
   }
   finish();
@@ -234,6 +242,7 @@ void Server::drain() {
 
 void Server::finish() {
   jobs_.reset();  // waits for models that load at this moment
+  fleet_->save_curves();
   engines_.stop(clock_.now() + Duration::s(1));
   for (const auto& worker : workers_) {
     // Behind the answers that the engines have just posted.

@@ -7,6 +7,7 @@
 #include "domain/model.h"
 #include "ports/engine.h"
 #include "ports/model_runtime.h"
+#include "ports/state_store.h"
 
 namespace baton::ports {
 

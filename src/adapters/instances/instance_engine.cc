@@ -329,6 +329,11 @@ ports::EngineStats InstanceEngine::stats() const {
   return dispatcher_->stats();
 }
 
+LatencyCurve InstanceEngine::curve() const {
+  const std::lock_guard lock(mutex_);
+  return dispatcher_->curve();
+}
+
 size_t InstanceEngine::queued_calls() const {
   const std::lock_guard lock(mutex_);
   return dispatcher_->queued_calls();
