@@ -11,8 +11,8 @@ namespace baton {
 
 }  // namespace baton
 
-#define BATON_CHECK(condition)                              \
-  do {                                                      \
-    if (!(condition)) [[unlikely]]                          \
-      ::baton::check_failed(#condition);                    \
+#define BATON_CHECK(condition)           \
+  do {                                   \
+    if (!(condition)) [[unlikely]]       \
+      ::baton::check_failed(#condition); \
   } while (false)

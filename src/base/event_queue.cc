@@ -18,7 +18,9 @@ EventId EventQueue::schedule(Instant when, Action action, int priority) {
   return EventId(sequence);
 }
 
-bool EventQueue::cancel(EventId id) { return actions_.erase(id.value()) == 1; }
+bool EventQueue::cancel(EventId id) {
+  return actions_.erase(id.value()) == 1;
+}
 
 void EventQueue::drop_cancelled() {
   while (!heap_.empty() && !actions_.contains(heap_.front().sequence)) {

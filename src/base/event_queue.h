@@ -1,6 +1,6 @@
 #pragma once
-// The queue of timed work that live control loops and simulated runs share. Events come out ordered by
-// (time, priority, sequence): equal times are resolved by priority, then by order of scheduling.
+// The queue of timed work that live control loops and simulated runs share. Events come out ordered
+// by (time, priority, sequence): equal times are resolved by priority, then by order of scheduling.
 
 #include <cstdint>
 #include <functional>
@@ -15,7 +15,8 @@ namespace baton {
 
 using EventId = Id<struct EventTag>;
 
-// Not thread-safe; owned by one loop. Cancelling costs O(1); a cancelled entry is dropped when it surfaces.
+// Not thread-safe; owned by one loop. Cancelling costs O(1); a cancelled entry is dropped when it
+// surfaces.
 class EventQueue {
  public:
   using Action = std::move_only_function<void()>;
@@ -46,7 +47,7 @@ class EventQueue {
   };
   void drop_cancelled();
 
-  std::vector<Entry> heap_;  // min-heap
+  std::vector<Entry> heap_;                       // min-heap
   std::unordered_map<uint64_t, Action> actions_;  // by sequence; looked up, never iterated
   uint64_t next_sequence_ = 1;
 };

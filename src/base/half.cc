@@ -47,10 +47,18 @@ uint16_t round_to(double value, Format f) {
 
 }  // namespace
 
-uint16_t double_to_fp16(double value) { return round_to(value, kFp16); }
-uint16_t double_to_bf16(double value) { return round_to(value, kBf16); }
-uint16_t float_to_fp16(float value) { return round_to(static_cast<double>(value), kFp16); }
-uint16_t float_to_bf16(float value) { return round_to(static_cast<double>(value), kBf16); }
+uint16_t double_to_fp16(double value) {
+  return round_to(value, kFp16);
+}
+uint16_t double_to_bf16(double value) {
+  return round_to(value, kBf16);
+}
+uint16_t float_to_fp16(float value) {
+  return round_to(static_cast<double>(value), kFp16);
+}
+uint16_t float_to_bf16(float value) {
+  return round_to(static_cast<double>(value), kBf16);
+}
 
 float bf16_to_float(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);

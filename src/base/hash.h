@@ -1,5 +1,6 @@
 #pragma once
-// FNV-1a over 64 bits: for trace hashes and keys, never where an attacker chooses the input of a table.
+// FNV-1a over 64 bits: for trace hashes and keys, never where an attacker chooses the input of a
+// table.
 
 #include <cstdint>
 #include <string_view>

@@ -23,7 +23,5 @@ class Id {
 
 template <class Tag>
 struct std::hash<baton::Id<Tag>> {
-  size_t operator()(baton::Id<Tag> id) const noexcept {
-    return std::hash<uint64_t>{}(id.value());
-  }
+  size_t operator()(baton::Id<Tag> id) const noexcept { return std::hash<uint64_t>{}(id.value()); }
 };

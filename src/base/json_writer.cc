@@ -3,40 +3,31 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/utf8.h"
+
 namespace baton {
 namespace {
-
-// Length of the valid UTF-8 sequence at the start of `text`; 0 when it is not valid.
-size_t utf8_length(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const auto continuation = [&](size_t i) { return i < text.size() && (byte(i) & 0xc0) == 0x80; };
-  const uint8_t first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xc2 && first <= 0xdf) return continuation(1) ? 2 : 0;
-  if (first >= 0xe0 && first <= 0xef) {
-    if (!continuation(1) || !continuation(2)) return 0;
-    if (first == 0xe0 && byte(1) < 0xa0) return 0;  // overlong
-    if (first == 0xed && byte(1) > 0x9f) return 0;  // surrogate
-    return 3;
-  }
-  if (first >= 0xf0 && first <= 0xf4) {
-    if (!continuation(1) || !continuation(2) || !continuation(3)) return 0;
-    if (first == 0xf0 && byte(1) < 0x90) return 0;
-    if (first == 0xf4 && byte(1) > 0x8f) return 0;
-    return 4;
-  }
-  return 0;
-}
 
 void append_escape(std::string& out, char c) {
   static constexpr char kHex[] = "0123456789abcdef";
   switch (c) {
-    case '"': out += "\\\""; return;
-    case '\\': out += "\\\\"; return;
-    case '\n': out += "\\n"; return;
-    case '\r': out += "\\r"; return;
-    case '\t': out += "\\t"; return;
-    default: break;
+    case '"':
+      out += "\\\"";
+      return;
+    case '\\':
+      out += "\\\\";
+      return;
+    case '\n':
+      out += "\\n";
+      return;
+    case '\r':
+      out += "\\r";
+      return;
+    case '\t':
+      out += "\\t";
+      return;
+    default:
+      break;
   }
   const auto byte = static_cast<uint8_t>(c);
   out += "\\u00";
@@ -70,7 +61,7 @@ void append_json_string(std::string& out, std::string_view text) {
       append_escape(out, text[i++]);
       continue;
     }
-    const size_t length = utf8_length(text.substr(i));
+    const size_t length = utf8_sequence_length(text.substr(i));
     if (length == 0) {
       out += "\xef\xbf\xbd";
       ++i;
@@ -140,8 +131,12 @@ JsonWriter& JsonWriter::number(float value) {
   return *this;
 }
 
-JsonWriter& JsonWriter::boolean(bool value) { return raw(value ? "true" : "false"); }
-JsonWriter& JsonWriter::null() { return raw("null"); }
+JsonWriter& JsonWriter::boolean(bool value) {
+  return raw(value ? "true" : "false");
+}
+JsonWriter& JsonWriter::null() {
+  return raw("null");
+}
 
 JsonWriter& JsonWriter::raw(std::string_view json) {
   separate();

@@ -17,7 +17,7 @@ TEST(JsonWriter, PlacesCommasAndNests) {
 
 TEST(JsonWriter, EscapesAndReplacesInvalidUtf8) {
   std::string out;
-  append_json_string(out, std::string_view("a\"\\\n\x01\0z\xff\xc3\xa9", 11));
+  append_json_string(out, std::string_view("a\"\\\n\x01\0z\xff\xc3\xa9", 10));
   EXPECT_EQ(out, "\"a\\\"\\\\\\n\\u0001\\u0000z\xef\xbf\xbd\xc3\xa9\"");
 }
 

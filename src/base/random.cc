@@ -34,7 +34,9 @@ uint64_t Random::next() {
   return result;
 }
 
-double Random::uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+double Random::uniform() {
+  return static_cast<double>(next() >> 11) * 0x1.0p-53;
+}
 
 uint64_t Random::below(uint64_t bound) {
   const uint64_t threshold = (0 - bound) % bound;
@@ -44,7 +46,9 @@ uint64_t Random::below(uint64_t bound) {
   }
 }
 
-double Random::exponential(double mean) { return -mean * std::log1p(-uniform()); }
+double Random::exponential(double mean) {
+  return -mean * std::log1p(-uniform());
+}
 
 double Random::normal() {
   for (;;) {

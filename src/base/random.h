@@ -1,5 +1,6 @@
 #pragma once
-// Seeded random numbers and distributions of our own, so that a seed gives the same run on every machine.
+// Seeded random numbers and distributions of our own, so that a seed gives the same run on every
+// machine.
 
 #include <array>
 #include <cstdint>

@@ -17,12 +17,13 @@ template <class E>
 
 }  // namespace baton
 
-// Evaluates a Result expression; returns its error from the enclosing function, else yields nothing.
-#define BATON_TRY(expression)                                                     \
-  do {                                                                            \
-    if (auto baton_try_result = (expression); !baton_try_result.has_value()) {    \
-      return std::unexpected(std::move(baton_try_result).error());                \
-    }                                                                             \
+// Evaluates a Result expression; returns its error from the enclosing function, else yields
+// nothing.
+#define BATON_TRY(expression)                                                  \
+  do {                                                                         \
+    if (auto baton_try_result = (expression); !baton_try_result.has_value()) { \
+      return std::unexpected(std::move(baton_try_result).error());             \
+    }                                                                          \
   } while (false)
 
 #define BATON_CONCAT_INNER(a, b) a##b
@@ -31,7 +32,7 @@ template <class E>
 // BATON_ASSIGN(auto value, expression): value from a Result, or return its error.
 #define BATON_ASSIGN(declaration, expression) \
   BATON_ASSIGN_INNER(BATON_CONCAT(baton_result_, __LINE__), declaration, expression)
-#define BATON_ASSIGN_INNER(name, declaration, expression)                    \
-  auto name = (expression);                                                  \
-  if (!name.has_value()) return std::unexpected(std::move(name).error());    \
+#define BATON_ASSIGN_INNER(name, declaration, expression)                 \
+  auto name = (expression);                                               \
+  if (!name.has_value()) return std::unexpected(std::move(name).error()); \
   declaration = std::move(name).value()

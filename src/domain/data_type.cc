@@ -26,9 +26,13 @@ constexpr std::array<Row, kDataTypeCount> kRows = {{{"BOOL", 1},
 
 }  // namespace
 
-std::string_view data_type_name(DataType type) { return kRows[static_cast<size_t>(type)].name; }
+std::string_view data_type_name(DataType type) {
+  return kRows[static_cast<size_t>(type)].name;
+}
 
-size_t element_size(DataType type) { return kRows[static_cast<size_t>(type)].size; }
+size_t element_size(DataType type) {
+  return kRows[static_cast<size_t>(type)].size;
+}
 
 std::optional<DataType> parse_data_type(std::string_view name) {
   for (size_t i = 0; i < kRows.size(); ++i) {

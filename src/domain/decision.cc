@@ -11,10 +11,20 @@ std::string_view decision_kind_name(DecisionKind kind) {
 }
 
 std::string_view decision_reason_name(DecisionReason reason) {
-  static constexpr std::array<std::string_view, 14> kNames = {
-      "none",           "within_limits",   "items_limit",    "bytes_limit", "level_limit",
-      "batch_full",     "preferred_size",  "delay_over",     "no_gain_from_waiting",
-      "deadline_bounds", "wait_for_arrivals", "queue_deadline", "client_gone", "run_ended"};
+  static constexpr std::array<std::string_view, 14> kNames = {"none",
+                                                              "within_limits",
+                                                              "items_limit",
+                                                              "bytes_limit",
+                                                              "level_limit",
+                                                              "batch_full",
+                                                              "preferred_size",
+                                                              "delay_over",
+                                                              "no_gain_from_waiting",
+                                                              "deadline_bounds",
+                                                              "wait_for_arrivals",
+                                                              "queue_deadline",
+                                                              "client_gone",
+                                                              "run_ended"};
   return kNames[static_cast<size_t>(reason)];
 }
 

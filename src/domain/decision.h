@@ -38,7 +38,7 @@ struct Decision {
   DecisionKind kind = DecisionKind::kAdmit;
   DecisionReason reason = DecisionReason::kNone;
   uint32_t instance = 0;
-  RequestId request{};    // the request, or the first member of the batch
+  RequestId request{};  // the request, or the first member of the batch
   uint64_t items = 0;   // of the request or batch
   uint64_t queued = 0;  // items left in the queue after the decision
   uint64_t detail = 0;  // kWait: nanoseconds until asked again; kFormBatch: members

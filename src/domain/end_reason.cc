@@ -6,10 +6,11 @@ namespace baton {
 
 std::string_view end_reason_name(EndReason reason) {
   static constexpr std::array<std::string_view, kEndReasonCount> kNames = {
-      "ok",        "invalid",   "too_large",  "unauthorized",    "not_found",
-      "method_not_allowed",     "unsupported", "not_ready",      "queue_full",
-      "overloaded", "deadline_queued",         "deadline_running", "client_gone",
-      "shutting_down",          "engine_failed"};
+      "ok",           "invalid",         "too_large",
+      "unauthorized", "not_found",       "method_not_allowed",
+      "unsupported",  "not_ready",       "queue_full",
+      "overloaded",   "deadline_queued", "deadline_running",
+      "client_gone",  "shutting_down",   "engine_failed"};
   return kNames[static_cast<size_t>(reason)];
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// Why a request ended. One closed list for settlement, metrics, access log and the errors of every protocol.
+// Why a request ended. One closed list for settlement, metrics, access log and the errors of every
+// protocol.
 
 #include <cstdint>
 #include <string>
@@ -11,10 +12,10 @@ namespace baton {
 
 enum class EndReason : uint8_t {
   kOk,
-  kInvalid,          // malformed or does not fit the model: the client's mistake
-  kTooLarge,         // over a size limit
-  kUnauthorized,     // no or wrong API key
-  kNotFound,         // unknown route, model or version
+  kInvalid,       // malformed or does not fit the model: the client's mistake
+  kTooLarge,      // over a size limit
+  kUnauthorized,  // no or wrong API key
+  kNotFound,      // unknown route, model or version
   kMethodNotAllowed,
   kUnsupported,      // understood but not offered
   kNotReady,         // the model is known and not ready
@@ -31,8 +32,8 @@ inline constexpr int kEndReasonCount = 15;
 // snake_case, as in metrics labels and logs: "queue_full".
 [[nodiscard]] std::string_view end_reason_name(EndReason reason);
 
-// What a client is told when its request is not answered: what was wrong, what the limit is and what to do.
-// `message` never holds an internal path, host or exception text.
+// What a client is told when its request is not answered: what was wrong, what the limit is and
+// what to do. `message` never holds an internal path, host or exception text.
 struct Refusal {
   EndReason reason = EndReason::kInvalid;
   std::string message;

@@ -1,5 +1,6 @@
 #pragma once
-// What each kind of engine can do, as a table. What differs between kinds is a row here or a mapping in protocol/.
+// What each kind of engine can do, as a table. What differs between kinds is a row here or a
+// mapping in protocol/.
 
 #include <cstdint>
 #include <string_view>

@@ -10,12 +10,13 @@ namespace baton {
 
 struct CurvePoint {
   uint32_t batch_size = 0;
-  Duration duration;   // typical time of one run
+  Duration duration;  // typical time of one run
   uint64_t samples = 0;
 };
 
-// Points ascend by batch size; durations never fall as the size grows (kept by policy/estimate). Between points the duration
-// is linear, beyond the last it grows at the last segment's slope. A value: copied freely, never shared for writing.
+// Points ascend by batch size; durations never fall as the size grows (kept by policy/estimate).
+// Between points the duration is linear, beyond the last it grows at the last segment's slope. A
+// value: copied freely, never shared for writing.
 class LatencyCurve {
  public:
   LatencyCurve() = default;

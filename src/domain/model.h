@@ -1,5 +1,6 @@
 #pragma once
-// What a model is: its signature as the file says, and its configuration as the operator says, validated.
+// What a model is: its signature as the file says, and its configuration as the operator says,
+// validated.
 
 #include <cstdint>
 #include <map>
@@ -29,8 +30,9 @@ enum class ModelState : uint8_t {
 struct TensorSpec {
   std::string name{};
   DataType type = DataType::kFp32;
-  Shape dims{};                    // -1: any. Without the batch dimension when the model batches
-  std::optional<Shape> reshape{};  // what the runtime expects in place of dims (batch dimension aside)
+  Shape dims{};  // -1: any. Without the batch dimension when the model batches
+  std::optional<Shape>
+      reshape{};  // what the runtime expects in place of dims (batch dimension aside)
   bool optional = false;
   std::string label_file{};  // outputs: one label a line; empty for none
 };
@@ -42,9 +44,9 @@ struct ModelSignature {
 };
 
 struct QueuePolicy {
-  Duration timeout;            // longest time in the queue; zero: none
-  bool allow_override = false; // in configurations only: a request's own timeout always holds
-  uint64_t max_queue_size = 0; // requests of one level; zero: the server's default
+  Duration timeout;             // longest time in the queue; zero: none
+  bool allow_override = false;  // in configurations only: a request's own timeout always holds
+  uint64_t max_queue_size = 0;  // requests of one level; zero: the server's default
 };
 
 struct BatchingConfig {
@@ -106,7 +108,7 @@ struct ModelConfig {
   std::vector<WarmupSample> warmups;
   RuntimeOptions runtime;
   std::string default_file = "model.onnx";
-  std::string json;        // the configuration in the protocol's JSON, as the config route returns it
+  std::string json;  // the configuration in the protocol's JSON, as the config route returns it
   std::string serialized;  // the same as a serialized inference.ModelConfig
   [[nodiscard]] bool batches() const { return max_batch_size > 0; }
 };

@@ -49,15 +49,15 @@ struct RequestContext {
 
 struct RequestedOutput {
   std::string name;
-  bool binary = false;            // HTTP: raw bytes behind the JSON
-  uint32_t classification = 0;    // 0: the tensor itself
+  bool binary = false;          // HTTP: raw bytes behind the JSON
+  uint32_t classification = 0;  // 0: the tensor itself
 };
 
 struct InferRequest {
   RequestContext context{};
   std::string model{};
-  std::optional<int64_t> version{};  // absent: the highest ready version
-  std::vector<Tensor> inputs{};      // in the order that the client sent
+  std::optional<int64_t> version{};        // absent: the highest ready version
+  std::vector<Tensor> inputs{};            // in the order that the client sent
   std::vector<RequestedOutput> outputs{};  // empty: all of the model's
   bool binary_outputs_by_default = false;
   uint64_t items = 1;      // rows along the batch dimension; 1 for a model that does not batch
@@ -70,8 +70,9 @@ struct InferResult {
   std::vector<Storage> storage;
 };
 
-// True when both may share a batch: the same input names and types in the same order, and the same shapes but for the first
-// dimension when `batched`. The check behind equal batch keys, which are only hashes.
+// True when both may share a batch: the same input names and types in the same order, and the same
+// shapes but for the first dimension when `batched`. The check behind equal batch keys, which are
+// only hashes.
 [[nodiscard]] bool same_layout(const InferRequest& a, const InferRequest& b, bool batched);
 [[nodiscard]] uint64_t layout_hash(const InferRequest& request, bool batched);
 

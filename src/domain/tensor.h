@@ -21,8 +21,9 @@ using Shape = std::vector<int64_t>;
 // "[1,-1,3]"
 [[nodiscard]] std::string shape_text(std::span<const int64_t> shape);
 
-// A tensor by value of its description and by view of its bytes. Elements are row-major and little-endian; BYTES elements are
-// a 32-bit length followed by that many bytes. Whoever made the view has checked that it holds exactly the shape's elements.
+// A tensor by value of its description and by view of its bytes. Elements are row-major and
+// little-endian; BYTES elements are a 32-bit length followed by that many bytes. Whoever made the
+// view has checked that it holds exactly the shape's elements.
 struct Tensor {
   std::string name;
   DataType type = DataType::kFp32;

@@ -4,7 +4,8 @@
 
 namespace baton::ports {
 
-// The one way to know the time. `now` is for measuring and deciding, `wall` for showing to people. Any thread.
+// The one way to know the time. `now` is for measuring and deciding, `wall` for showing to people.
+// Any thread.
 class Clock {
  public:
   virtual ~Clock() = default;

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 
 #include "base/ids.h"
 #include "domain/end_reason.h"
+#include "domain/latency_curve.h"
 #include "domain/request.h"
 #include "ports/executor.h"
 
@@ -20,8 +22,8 @@ struct EngineCall {
 // When the stages of a call happened, for statistics. Unset stages stay at zero.
 struct CallTimings {
   Instant queued;
-  Instant started;       // its batch began: inputs are being gathered
-  Instant computed_from; // the model's own run began
+  Instant started;        // its batch began: inputs are being gathered
+  Instant computed_from;  // the model's own run began
   Instant computed_to;
   Instant ended;
   uint32_t batch_items = 0;
@@ -46,17 +48,34 @@ enum class AbortScope : uint8_t { kOnlyQueued, kAlsoRunning };
 
 struct StartedCall {
   CallId id;
-  Instant queue_deadline;  // when the caller is to abort it with kOnlyQueued; never() when nothing bounds the queue
+  Instant queue_deadline;  // when the caller is to abort it with kOnlyQueued; never() when nothing
+                           // bounds the queue
 };
 
-// What baton needs of a replica that can execute requests. `events` outlives the call. Called on the home worker.
+// What an engine did since it started, and what it holds.
+struct EngineStats {
+  uint64_t queued_calls = 0;
+  uint64_t running_calls = 0;
+  uint64_t executions = 0;      // runs of the model
+  uint64_t executed_items = 0;  // rows over all runs
+  // Runs by batch size in rows: [i] counts sizes in (2^(i-1), 2^i], [0] counts size 1; the last
+  // holds all above.
+  std::array<uint64_t, 12> batch_sizes{};
+};
+
+// What baton needs of a replica that can execute requests. `events` outlives the call. Called on
+// the home worker.
 class EnginePort {
  public:
   virtual ~EnginePort() = default;
   virtual StartedCall start(EngineCall call, EngineEvents& events) = 0;
-  // Idempotent. A call that is reached ends with `reason`, at once even while its batch runs on; the batch itself is
-  // terminated only when all of its members are gone.
+  // Idempotent. A call that is reached ends with `reason`, at once even while its batch runs on;
+  // the batch itself is terminated only when all of its members are gone.
   virtual void abort(CallId id, EndReason reason, AbortScope scope) = 0;
+  // Any thread.
+  [[nodiscard]] virtual EngineStats stats() const = 0;
+  // The performance model as refined while serving; empty when it was not measured. Any thread.
+  [[nodiscard]] virtual LatencyCurve curve() const = 0;
 };
 
 }  // namespace baton::ports

@@ -12,11 +12,13 @@ using TimerId = uint64_t;  // 0: none
 class Executor {
  public:
   virtual ~Executor() = default;
-  // Runs `task` on the loop, never from within this call. Any thread. Tasks of one thread keep their order.
+  // Runs `task` on the loop, never from within this call. Any thread. Tasks of one thread keep
+  // their order.
   virtual void post(std::move_only_function<void()> task) = 0;
 };
 
-// Timers of one loop; called on that loop only. A timer fires at or after its time, at most 1 ms late on an idle loop.
+// Timers of one loop; called on that loop only. A timer fires at or after its time, at most 1 ms
+// late on an idle loop.
 class Timers {
  public:
   virtual ~Timers() = default;

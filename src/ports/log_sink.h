@@ -4,7 +4,8 @@
 
 namespace baton::ports {
 
-// Takes finished log lines. Any thread; never blocks: when its queue is full the newest line is dropped and counted.
+// Takes finished log lines. Any thread; never blocks: when its queue is full the newest line is
+// dropped and counted.
 class LogSink {
  public:
   virtual ~LogSink() = default;

@@ -15,17 +15,17 @@ struct ModelVersion {
   std::string model;
   int64_t version = 0;
   ModelState state = ModelState::kPending;
-  std::string reason;           // why it is not ready
+  std::string reason;  // why it is not ready
   ModelConfig config;
   std::shared_ptr<EnginePort> engine;  // null unless ready
-  size_t metrics_slot = 0;      // index into the telemetry of models
+  size_t metrics_slot = 0;             // index into the telemetry of models
 };
 
 struct ModelEntry {
   std::string name;
-  bool required = false;       // readiness of the server waits for it
+  bool required = false;  // readiness of the server waits for it
   bool has_been_ready = false;
-  std::string reason;          // set when the model as a whole failed before any version was known
+  std::string reason;  // set when the model as a whole failed before any version was known
   std::map<int64_t, std::shared_ptr<const ModelVersion>> versions;
 };
 
@@ -41,7 +41,8 @@ class ModelDirectory {
   virtual ~ModelDirectory() = default;
   // Any thread.
   [[nodiscard]] virtual std::shared_ptr<const Directory> snapshot() const = 0;
-  // Grows with every publication: a worker keeps its snapshot while the number stands. Any thread; one relaxed load.
+  // Grows with every publication: a worker keeps its snapshot while the number stands. Any thread;
+  // one relaxed load.
   [[nodiscard]] virtual uint64_t generation() const = 0;
 };
 

@@ -24,16 +24,19 @@ struct RunTimes {
 };
 
 struct BatchResult {
-  std::vector<InferResult> results;  // one a member, in order, holding the outputs that the member asked for
+  std::vector<InferResult>
+      results;  // one a member, in order, holding the outputs that the member asked for
   RunTimes times;
 };
 
-// One instance of a loaded model: its own buffers over the shared weights. One thread at a time, except terminate().
+// One instance of a loaded model: its own buffers over the shared weights. One thread at a time,
+// except terminate().
 class RuntimeInstance {
  public:
   virtual ~RuntimeInstance() = default;
-  // Runs one batch on the calling thread and blocks until it is done. Members are not empty and share a layout
-  // (same_layout); inputs are joined along the first dimension when there are several.
+  // Runs one batch on the calling thread and blocks until it is done. Members are not empty and
+  // share a layout (same_layout); inputs are joined along the first dimension when there are
+  // several.
   virtual Result<BatchResult, RunFailure> run(std::span<const InferRequest* const> members) = 0;
   // Makes a run in progress return soon with `terminated`. Any thread. Affects no later run.
   virtual void terminate() = 0;
@@ -52,8 +55,8 @@ class ModelRuntime {
 class RuntimeLoader {
  public:
   virtual ~RuntimeLoader() = default;
-  virtual Result<std::unique_ptr<ModelRuntime>, LoadFailure> load(const std::string& file,
-                                                                  const RuntimeOptions& options) = 0;
+  virtual Result<std::unique_ptr<ModelRuntime>, LoadFailure> load(
+      const std::string& file, const RuntimeOptions& options) = 0;
 };
 
 }  // namespace baton::ports

@@ -325,6 +325,16 @@ void InstanceEngine::inspect(const std::function<void(const ports::Dispatcher&)>
   look(*dispatcher_);
 }
 
+ports::EngineStats InstanceEngine::stats() const {
+  const std::lock_guard lock(mutex_);
+  return dispatcher_->stats();
+}
+
+LatencyCurve InstanceEngine::curve() const {
+  const std::lock_guard lock(mutex_);
+  return dispatcher_->curve();
+}
+
 size_t InstanceEngine::queued_calls() const {
   const std::lock_guard lock(mutex_);
   return dispatcher_->queued_calls();

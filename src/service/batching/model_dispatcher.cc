@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "base/check.h"
 
@@ -267,6 +268,13 @@ ports::NextBatch ModelDispatcher::next(ports::InstanceIndex instance, Instant no
   return out;
 }
 
+ports::EngineStats ModelDispatcher::stats() const {
+  ports::EngineStats stats = stats_;
+  stats.queued_calls = queues_.calls();
+  stats.running_calls = running_;
+  return stats;
+}
+
 void ModelDispatcher::fill(ports::InstanceIndex instance, const policy::BatchChoice& choice,
                            ports::Batch& batch) {
   policy::commit_batch(queues_, choice, chosen_);
@@ -285,6 +293,10 @@ void ModelDispatcher::fill(ports::InstanceIndex instance, const policy::BatchCho
   runner.started = now_;
   runner.live_members = static_cast<uint32_t>(chosen_.size());
   running_ += chosen_.size();
+  stats_.executions += 1;
+  stats_.executed_items += choice.items;
+  const auto size_class = static_cast<size_t>(std::bit_width(choice.items - 1));
+  stats_.batch_sizes[std::min(size_class, stats_.batch_sizes.size() - 1)] += 1;
   record({.kind = DecisionKind::kFormBatch,
           .reason = choice.reason,
           .instance = instance,

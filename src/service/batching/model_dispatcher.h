@@ -45,11 +45,12 @@ class ModelDispatcher final : public ports::Dispatcher {
 
   [[nodiscard]] size_t queued_calls() const override { return queues_.calls(); }
   [[nodiscard]] size_t running_calls() const override { return running_; }
+  [[nodiscard]] ports::EngineStats stats() const override;
   [[nodiscard]] Instant most_urgent() const override { return queues_.first_rank(); }
   [[nodiscard]] const std::string& refusal_text(DecisionReason limit) const override;
 
   [[nodiscard]] uint64_t queued_items() const { return queues_.items(); }
-  [[nodiscard]] const LatencyCurve& curve() const { return curve_.curve(); }
+  [[nodiscard]] LatencyCurve curve() const override { return curve_.curve(); }
 
  private:
   enum class SlotState : uint8_t { kFree, kQueued, kRunning, kAborted };
@@ -109,6 +110,7 @@ class ModelDispatcher final : public ports::Dispatcher {
   std::vector<policy::Slot> chosen_;  // of the batch being formed
   std::vector<Instance> instances_;
   size_t running_ = 0;
+  ports::EngineStats stats_;  // what was done; what is held is filled in when asked
   bool closed_ = false;
   EndReason closed_because_ = EndReason::kShuttingDown;
   Instant now_;

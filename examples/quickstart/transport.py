@@ -1,0 +1,66 @@
+"""tritonclient's two flavours behind one call: infer(model, {name: array}) -> {name: array}."""
+
+import queue
+
+import tritonclient.grpc
+import tritonclient.http
+from tritonclient.utils import np_to_triton_dtype
+
+TIMEOUT_S = 60
+
+
+def _inputs(library, arrays):
+    result = []
+    for name, array in arrays.items():
+        item = library.InferInput(name, list(array.shape), np_to_triton_dtype(array.dtype))
+        item.set_data_from_numpy(array)
+        result.append(item)
+    return result
+
+
+class Http:
+    name = "HTTP"
+
+    def __init__(self, address, concurrency=64):
+        self.client = tritonclient.http.InferenceServerClient(
+            address, concurrency=concurrency, network_timeout=TIMEOUT_S, connection_timeout=TIMEOUT_S
+        )
+
+    def _arrays(self, result):
+        return {item["name"]: result.as_numpy(item["name"]) for item in result.get_response()["outputs"]}
+
+    def infer(self, model, arrays):
+        return self._arrays(self.client.infer(model, _inputs(tritonclient.http, arrays)))
+
+    def infer_many(self, model, many):
+        """All requests at once; results in the order of the requests."""
+        calls = [self.client.async_infer(model, _inputs(tritonclient.http, arrays)) for arrays in many]
+        return [self._arrays(call.get_result(timeout=TIMEOUT_S)) for call in calls]
+
+
+class Grpc:
+    name = "gRPC"
+
+    def __init__(self, address):
+        self.client = tritonclient.grpc.InferenceServerClient(address)
+
+    def _arrays(self, result):
+        return {item.name: result.as_numpy(item.name) for item in result.get_response().outputs}
+
+    def infer(self, model, arrays):
+        inputs = _inputs(tritonclient.grpc, arrays)
+        return self._arrays(self.client.infer(model, inputs, client_timeout=TIMEOUT_S))
+
+    def infer_many(self, model, many):
+        done = queue.Queue()
+        for index, arrays in enumerate(many):
+            inputs = _inputs(tritonclient.grpc, arrays)
+            callback = lambda result, error, index=index: done.put((index, result, error))  # noqa: E731
+            self.client.async_infer(model, inputs, callback, client_timeout=TIMEOUT_S)
+        results = [None] * len(many)
+        for _ in many:
+            index, result, error = done.get(timeout=TIMEOUT_S)
+            if error is not None:
+                raise error
+            results[index] = self._arrays(result)
+        return results

@@ -1,0 +1,71 @@
+#pragma once
+// Internal to this room: the connections of one worker.
+
+#include <atomic>
+#include <boost/asio/ip/tcp.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "adapters/http/http_server.h"
+
+namespace baton::adapters::http {
+
+class Connection;
+
+// What all workers of a server share. Counters only; relaxed.
+struct ServerState {
+  HttpServerOptions options;
+  const ports::Clock* clock = nullptr;
+  std::atomic<uint64_t> open{0};
+  std::atomic<uint64_t> accepted{0};
+  std::atomic<uint64_t> refused{0};
+};
+
+// All calls on the worker's loop, but those marked.
+class ConnectionSet final : public protocol::http1::HttpResponder {
+ public:
+  ConnectionSet(HttpWorker worker, uint64_t number, ServerState& server);
+  ~ConnectionSet() override;
+  ConnectionSet(const ConnectionSet&) = delete;
+  ConnectionSet& operator=(const ConnectionSet&) = delete;
+
+  // Takes a connected socket over; from any thread, since the listener is on the first worker.
+  // `refuse`: only to be told 503.
+  void adopt(int socket, std::string peer, bool refuse);
+  [[nodiscard]] uint64_t load() const {
+    return load_.load(std::memory_order_relaxed);
+  }  // any thread
+
+  void respond(protocol::http1::ExchangeId id, protocol::http1::HttpResponse response) override;
+
+  void begin_drain(Instant deadline);
+  void cut_off();
+  [[nodiscard]] bool draining() const { return draining_; }
+
+  // For connections.
+  [[nodiscard]] protocol::http1::ExchangeId next_exchange(uint32_t slot);
+  void release(uint32_t slot);
+  [[nodiscard]] const HttpServerOptions& options() const { return server_.options; }
+  [[nodiscard]] Instant now() const { return server_.clock->now(); }
+  [[nodiscard]] WorkerLoop& loop() { return *worker_.loop; }
+  [[nodiscard]] protocol::http1::HttpHandler& handler() { return *worker_.handler; }
+
+ private:
+  void open(int socket, std::string peer, bool refuse);
+
+  struct Slot {
+    std::shared_ptr<Connection> connection;
+    uint64_t exchanges = 0;  // started on this slot, so that an id never names a later exchange
+  };
+
+  HttpWorker worker_;
+  uint64_t number_;  // of the worker, unique within the process
+  ServerState& server_;
+  std::vector<Slot> slots_;
+  std::vector<uint32_t> free_;
+  bool draining_ = false;
+  std::atomic<uint64_t> load_{0};
+};
+
+}  // namespace baton::adapters::http

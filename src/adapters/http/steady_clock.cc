@@ -1,0 +1,24 @@
+#include "adapters/http/steady_clock.h"
+
+#include <chrono>
+
+namespace baton::adapters::http {
+namespace {
+
+template <class Clock>
+int64_t nanoseconds() {
+  const auto since_epoch = Clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch).count();
+}
+
+}  // namespace
+
+Instant SteadyClock::now() const {
+  return Instant::from_ns(nanoseconds<std::chrono::steady_clock>());
+}
+
+WallTime SteadyClock::wall() const {
+  return WallTime{nanoseconds<std::chrono::system_clock>()};
+}
+
+}  // namespace baton::adapters::http

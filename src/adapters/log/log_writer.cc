@@ -1,0 +1,103 @@
+#include "adapters/log/log_writer.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <utility>
+
+namespace baton::adapters::log {
+
+LogWriter::LogWriter(int descriptor, bool owned) : descriptor_(descriptor), owned_(owned) {
+  thread_ = std::thread([this] { run(); });
+  pthread_setname_np(thread_.native_handle(), "baton-log");
+}
+
+LogWriter::~LogWriter() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  woken_.notify_one();
+  thread_.join();
+  if (owned_) close(descriptor_);
+}
+
+void LogWriter::write(std::string line) {
+  bool wake = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (lines_.size() >= kMostLines) {
+      ++dropped_;
+      return;
+    }
+    lines_.push_back(std::move(line));
+    wake = std::exchange(sleeping_, false);
+  }
+  if (wake) woken_.notify_one();
+}
+
+uint64_t LogWriter::dropped() const {
+  const std::lock_guard lock(mutex_);
+  return dropped_;
+}
+
+void LogWriter::run() {
+  uint64_t reported = 0;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    sleeping_ = lines_.empty();
+    woken_.wait(lock, [this] { return stop_ || !lines_.empty(); });
+    if (lines_.empty()) return;
+    std::vector<std::string> taken;
+    std::swap(taken, lines_);
+    const uint64_t dropped = dropped_;
+    lock.unlock();
+    if (dropped != reported) {
+      taken.push_back("{\"dropped_lines\":" + std::to_string(dropped - reported) + "}");
+      reported = dropped;
+    }
+    write_all(taken);
+    lock.lock();
+  }
+}
+
+void LogWriter::write_all(const std::vector<std::string>& lines) const {
+  std::string text;
+  for (const std::string& line : lines) text.append(line) += '\n';
+  size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t n = ::write(descriptor_, text.data() + done, text.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;  // a full disk or a closed pipe: serving goes on without a log
+    done += static_cast<size_t>(n);
+  }
+}
+
+std::unique_ptr<LogWriter> open_log(const std::string& path) {
+  if (path == "-") return std::make_unique<LogWriter>(STDOUT_FILENO, false);
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+  if (descriptor < 0) return nullptr;
+  return std::make_unique<LogWriter>(descriptor, true);
+}
+
+void TextLog::log(ports::LogLevel level, std::string message) {
+  if (level < least_) return;
+  static constexpr std::array<const char*, 4> kLevels = {"DEBUG", "INFO ", "WARN ", "ERROR"};
+  const int64_t ns = clock_.wall().unix_ns;
+  const std::time_t seconds = ns / 1'000'000'000;
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  std::array<char, 40> time{};
+  const size_t length = std::strftime(time.data(), time.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+  std::string line(time.data(), length);
+  const std::string ms = std::to_string(1000 + ns / 1'000'000 % 1000);
+  line.append(".").append(ms, 1).append("Z ");
+  line.append(kLevels[static_cast<size_t>(level)]).append(" ").append(message);
+  sink_.write(std::move(line));
+}
+
+}  // namespace baton::adapters::log

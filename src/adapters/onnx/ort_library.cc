@@ -1,0 +1,150 @@
+#include "adapters/onnx/ort_library.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <utility>
+
+#include "adapters/onnx/ort_runtime.h"
+
+namespace baton::adapters::onnx {
+namespace {
+
+void ORT_API_CALL log_from_ort(void* sink, OrtLoggingLevel severity, const char* category,
+                               const char* log_id, const char* place, const char* message) {
+  static_cast<void>(category);
+  static_cast<void>(log_id);
+  static_cast<void>(place);
+  const auto level =
+      severity >= ORT_LOGGING_LEVEL_ERROR ? ports::LogLevel::kError : ports::LogLevel::kWarning;
+  static_cast<ports::Log*>(sink)->log(level, std::string("onnxruntime: ") + message);
+}
+
+// Triton's graph levels to ONNX Runtime's.
+GraphOptimizationLevel graph_level(int level) {
+  switch (level) {
+    case -1:
+      return ORT_ENABLE_BASIC;
+    case 1:
+      return ORT_ENABLE_EXTENDED;
+    case 2:
+      return ORT_DISABLE_ALL;
+    default:
+      return ORT_ENABLE_ALL;
+  }
+}
+
+class OrtLoader final : public ports::RuntimeLoader {
+ public:
+  explicit OrtLoader(std::shared_ptr<const OrtShared> shared) : shared_(std::move(shared)) {}
+
+  Result<std::unique_ptr<ports::ModelRuntime>, LoadFailure> load(
+      const std::string& file, const RuntimeOptions& options) override {
+    const OrtApi& api = *shared_->api;
+    std::string error;
+    auto session_options = ort_make<OrtSessionOptions>(
+        api, api.ReleaseSessionOptions,
+        [&](OrtSessionOptions** out) { return api.CreateSessionOptions(out); }, error);
+    if (!session_options || !apply(*session_options, options, error)) {
+      return fail(LoadFailure{"its session options were not accepted: " + error});
+    }
+    auto session = ort_make<OrtSession>(
+        api, api.ReleaseSession,
+        [&](OrtSession** out) {
+          return api.CreateSession(shared_->env.get(), file.c_str(), session_options.get(), out);
+        },
+        error);
+    if (!session) return fail(LoadFailure{"ONNX Runtime does not load it: " + error});
+    BATON_ASSIGN(ModelSignature signature, read_signature(api, session.get()));
+    return std::make_unique<OrtRuntime>(shared_, std::move(session), std::move(signature));
+  }
+
+  [[nodiscard]] const std::string& version() const { return shared_->version; }
+
+ private:
+  bool apply(OrtSessionOptions& session_options, const RuntimeOptions& options,
+             std::string& error) const {
+    const OrtApi& api = *shared_->api;
+    OrtSessionOptions* out = &session_options;
+    return ort_ok(api, api.SetIntraOpNumThreads(out, options.intra_op_threads), error) &&
+           ort_ok(api, api.SetInterOpNumThreads(out, options.inter_op_threads), error) &&
+           ort_ok(api,
+                  api.SetSessionExecutionMode(
+                      out, options.parallel_execution ? ORT_PARALLEL : ORT_SEQUENTIAL),
+                  error) &&
+           ort_ok(api, api.SetSessionGraphOptimizationLevel(out, graph_level(options.graph_level)),
+                  error) &&
+           ort_ok(api,
+                  options.memory_arena ? api.EnableCpuMemArena(out) : api.DisableCpuMemArena(out),
+                  error) &&
+           ort_ok(api,
+                  options.memory_pattern ? api.EnableMemPattern(out) : api.DisableMemPattern(out),
+                  error) &&
+           // Spinning pools burn cores that other models need (onnxruntime#17011, #11841).
+           ort_ok(api, api.AddSessionConfigEntry(out, "session.intra_op.allow_spinning", "0"),
+                  error) &&
+           ort_ok(api, api.AddSessionConfigEntry(out, "session.inter_op.allow_spinning", "0"),
+                  error);
+  }
+
+  std::shared_ptr<const OrtShared> shared_;
+};
+
+Result<const OrtApiBase*, LoadFailure> open_library(const std::string& path) {
+  // Never closed: sessions' threads and static destructors of the library outlive any useful moment
+  // for it.
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    const char* cause = dlerror();
+    return fail(LoadFailure{"ONNX Runtime cannot be opened: " +
+                            std::string(cause != nullptr ? cause : path.c_str())});
+  }
+  using GetApiBase = const OrtApiBase* (*)();
+  const auto get = reinterpret_cast<GetApiBase>(dlsym(library, "OrtGetApiBase"));
+  if (get == nullptr) return fail(LoadFailure{path + " is not an ONNX Runtime library"});
+  return get();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ports::RuntimeLoader>, LoadFailure> open_onnxruntime(
+    const OrtOptions& options, ports::Log& log, const ports::Clock& clock) {
+  BATON_ASSIGN(const OrtApiBase* base, open_library(options.library));
+  const std::string version = base->GetVersionString();
+  const OrtApi* api = base->GetApi(ORT_API_VERSION);
+  if (api == nullptr) {
+    return fail(LoadFailure{"ONNX Runtime " + version + " is too old: 1." +
+                            std::to_string(ORT_API_VERSION) + " or newer is needed"});
+  }
+  auto shared = std::make_shared<OrtShared>();
+  shared->api = api;
+  shared->version = version;
+  shared->log = &log;
+  shared->clock = &clock;
+  std::string error;
+  shared->env = ort_make<OrtEnv>(
+      *api, api->ReleaseEnv,
+      [&](OrtEnv** out) {
+        return api->CreateEnvWithCustomLogger(log_from_ort, &log, ORT_LOGGING_LEVEL_ERROR, "baton",
+                                              out);
+      },
+      error);
+  if (shared->env) {
+    shared->cpu = ort_make<OrtMemoryInfo>(
+        *api, api->ReleaseMemoryInfo,
+        [&](OrtMemoryInfo** out) {
+          return api->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, out);
+        },
+        error);
+  }
+  if (!shared->cpu) return fail(LoadFailure{"ONNX Runtime does not start: " + error});
+  static_cast<void>(api->DisableTelemetryEvents(shared->env.get()));
+  return std::make_unique<OrtLoader>(std::move(shared));
+}
+
+std::string onnxruntime_version(const ports::RuntimeLoader& loader) {
+  const auto* ort = dynamic_cast<const OrtLoader*>(&loader);
+  return ort != nullptr ? ort->version() : "";
+}
+
+}  // namespace baton::adapters::onnx

@@ -1,0 +1,88 @@
+#pragma once
+// One session and its instances. For the files of this room only.
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "adapters/onnx/ort_handles.h"
+#include "ports/clock.h"
+#include "ports/log_sink.h"
+#include "ports/model_runtime.h"
+
+namespace baton::adapters::onnx {
+
+// What every session of the process shares.
+struct OrtShared {
+  const OrtApi* api = nullptr;
+  OrtOwned<OrtEnv> env;
+  OrtOwned<OrtMemoryInfo> cpu;
+  ports::Log* log = nullptr;
+  const ports::Clock* clock = nullptr;
+  std::string version;
+};
+
+class OrtRuntime final : public ports::ModelRuntime {
+ public:
+  OrtRuntime(std::shared_ptr<const OrtShared> shared, OrtOwned<OrtSession> session,
+             ModelSignature signature);
+  [[nodiscard]] const ModelSignature& signature() const override { return signature_; }
+  Result<std::unique_ptr<ports::RuntimeInstance>, LoadFailure> create_instance(
+      const ModelConfig& config) override;
+
+  [[nodiscard]] OrtSession* session() const { return session_.get(); }
+  [[nodiscard]] const OrtShared& shared() const { return *shared_; }
+
+ private:
+  std::shared_ptr<const OrtShared> shared_;
+  OrtOwned<OrtSession> session_;
+  ModelSignature signature_;
+};
+
+// Reads inputs and outputs of a session. Error: names what is not a tensor of a supported type.
+[[nodiscard]] Result<ModelSignature, LoadFailure> read_signature(const OrtApi& api,
+                                                                 OrtSession* session);
+
+// One instance: an IoBinding, run options and a buffer for joined inputs. One thread at a time, but
+// terminate().
+class OrtInstance final : public ports::RuntimeInstance {
+ public:
+  OrtInstance(OrtRuntime& runtime, std::string model);
+  // Empty on success.
+  [[nodiscard]] std::string prepare();
+
+  Result<ports::BatchResult, ports::RunFailure> run(
+      std::span<const InferRequest* const> members) override;
+  void terminate() override;
+
+ private:
+  using Members = std::span<const InferRequest* const>;
+  using OwnedValue = OrtOwned<OrtValue>;
+
+  bool bind_inputs(Members members, std::string& error);
+  OwnedValue make_input(Members members, size_t index, std::string& error);
+  OwnedValue make_string_input(Members members, size_t index, const Shape& shape,
+                               std::string& error);
+  bool bind_outputs(Members members, std::string& error);
+  bool execute(std::string& error);
+  Result<ports::BatchResult, ports::RunFailure> collect(Members members);
+  Result<Tensor, ports::RunFailure> read_output(OrtValue* value, const std::string& name,
+                                                std::vector<Storage>& storage);
+  Result<Tensor, ports::RunFailure> read_strings(OrtValue* value, Tensor tensor, size_t count,
+                                                 std::vector<Storage>& storage);
+  ports::RunFailure failed(const std::string& cause);
+
+  OrtRuntime& runtime_;
+  const OrtApi& api_;
+  const std::string model_;
+  OrtOwned<OrtIoBinding> binding_;
+  OrtOwned<OrtRunOptions> run_options_;
+  OrtAllocator* allocator_ = nullptr;           // ONNX Runtime's own, never released
+  std::vector<std::vector<std::byte>> joined_;  // by input; reused
+  std::vector<OwnedValue> inputs_;
+  std::vector<const TensorSpec*> bound_outputs_;
+  std::atomic<bool> running_{false};
+};
+
+}  // namespace baton::adapters::onnx

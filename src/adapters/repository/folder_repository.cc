@@ -1,0 +1,156 @@
+#include "adapters/repository/folder_repository.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+namespace baton::adapters::repository {
+namespace {
+
+namespace fs = std::filesystem;
+using ports::FoundModel;
+
+constexpr size_t kMostConfigBytes = 1 << 20;
+constexpr size_t kMostModels = 4096;
+
+std::optional<int64_t> parse_version(const std::string& name) {
+  if (name.empty() || name.front() == '0') return std::nullopt;
+  int64_t version = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), version);
+  if (error != std::errc() || end != name.data() + name.size() || version < 1) return std::nullopt;
+  return version;
+}
+
+bool is_inside(const std::string& name) {
+  if (name.empty() || name.front() == '/') return false;
+  const fs::path path(name);
+  return std::ranges::none_of(path, [](const fs::path& part) { return part == ".."; });
+}
+
+Result<std::string, LoadFailure> read_whole(const fs::path& path, const std::string& shown,
+                                            size_t max_bytes) {
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  if (error) return fail(LoadFailure{shown + " cannot be read: " + error.message()});
+  if (size > max_bytes) {
+    return fail(LoadFailure{shown + " has " + std::to_string(size) + " bytes; the limit is " +
+                            std::to_string(max_bytes)});
+  }
+  std::ifstream in(path, std::ios::binary);
+  std::string text(size, '\0');
+  if (!in.read(text.data(), static_cast<std::streamsize>(size))) {
+    return fail(LoadFailure{shown + " cannot be read"});
+  }
+  return text;
+}
+
+FoundModel inspect(const fs::path& folder) {
+  FoundModel model;
+  model.name = folder.filename().string();
+  model.folder = folder.string();
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!entry.is_directory(error)) continue;
+    if (const auto version = parse_version(name)) {
+      model.versions.push_back(*version);
+    } else if (!name.empty() && name.front() >= '0' && name.front() <= '9') {
+      model.ignored.push_back(name + ": a version is a positive integer without leading zeros");
+    }
+  }
+  std::ranges::sort(model.versions);
+  std::ranges::sort(model.ignored);
+  if (error) model.problem = "its folder cannot be read: " + error.message();
+  const fs::path config = folder / "config.pbtxt";
+  if (fs::exists(config, error)) {
+    auto text = read_whole(config, "config.pbtxt", kMostConfigBytes);
+    if (text.has_value()) {
+      model.config_text = std::move(*text);
+    } else {
+      model.problem = text.error().message;
+    }
+  }
+  if (model.versions.empty() && model.problem.empty()) {
+    model.problem = "it has no version folder (such as 1/)";
+  }
+  return model;
+}
+
+class FolderRepository final : public ports::ModelRepository {
+ public:
+  explicit FolderRepository(std::vector<std::string> folders) : folders_(std::move(folders)) {}
+
+  Result<std::vector<FoundModel>, LoadFailure> scan() override {
+    std::map<std::string, FoundModel> models;
+    for (const std::string& folder : folders_) {
+      std::error_code error;
+      fs::directory_iterator entries(folder, error);
+      if (error) {
+        return fail(
+            LoadFailure{"the model repository " + folder + " cannot be read: " + error.message()});
+      }
+      for (const fs::directory_entry& entry : entries) {
+        if (!entry.is_directory(error) || entry.path().filename().string().starts_with('.')) {
+          continue;
+        }
+        add(models, inspect(entry.path()));
+        if (models.size() > kMostModels) {
+          return fail(LoadFailure{"the repositories hold more than " + std::to_string(kMostModels) +
+                                  " models"});
+        }
+      }
+    }
+    std::vector<FoundModel> out;
+    for (auto& [name, model] : models) out.push_back(std::move(model));
+    return out;
+  }
+
+  Result<std::string, LoadFailure> model_file(const FoundModel& model, int64_t version,
+                                              const std::string& file_name) override {
+    const std::string shown = std::to_string(version) + "/" + file_name;
+    if (!is_inside(file_name)) return fail(LoadFailure{shown + " lies outside the model's folder"});
+    fs::path path = fs::path(model.folder) / std::to_string(version) / file_name;
+    std::error_code error;
+    // A folder of that name holds the model together with its external data.
+    if (fs::is_directory(path, error)) path /= "model.onnx";
+    if (!fs::is_regular_file(path, error)) return fail(LoadFailure{shown + " does not exist"});
+    return path.string();
+  }
+
+  Result<std::string, LoadFailure> read_file(const FoundModel& model, const std::string& name,
+                                             size_t max_bytes) override {
+    if (!is_inside(name)) return fail(LoadFailure{name + " lies outside the model's folder"});
+    return read_whole(fs::path(model.folder) / name, name, max_bytes);
+  }
+
+  std::string fingerprint(const std::string& path) override {
+    struct stat info{};
+    if (stat(path.c_str(), &info) != 0) return "";
+    return std::to_string(info.st_size) + "-" + std::to_string(info.st_mtim.tv_sec) + "." +
+           std::to_string(info.st_mtim.tv_nsec);
+  }
+
+ private:
+  static void add(std::map<std::string, FoundModel>& models, FoundModel model) {
+    const auto [place, is_new] = models.try_emplace(model.name);
+    if (is_new) {
+      place->second = std::move(model);
+    } else {
+      place->second.problem = "it stands in two repositories";
+    }
+  }
+
+  std::vector<std::string> folders_;
+};
+
+}  // namespace
+
+std::unique_ptr<ports::ModelRepository> make_folder_repository(std::vector<std::string> folders) {
+  return std::make_unique<FolderRepository>(std::move(folders));
+}
+
+}  // namespace baton::adapters::repository

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "adapters/instances/cpu_permits.h"
+#include "adapters/instances/instance_engine.h"
+#include "domain/server_config.h"
+#include "ports/engine_factory.h"
+#include "service/telemetry/decision_ring.h"
+
+namespace baton::app {
+
+// Puts loaded versions behind a dispatcher and its instance threads. Controller thread.
+class InProcessEngines final : public ports::EngineFactory {
+ public:
+  InProcessEngines(const ServerConfig& config, const ports::Clock& clock, uint32_t cpus);
+  std::shared_ptr<ports::EnginePort> make(ports::LoadedVersion loaded) override;
+  // Stops every engine: what is queued and running is served until `deadline`. Blocks.
+  void stop(Instant deadline);
+
+ private:
+  struct Served;
+  const ServerConfig& config_;
+  const ports::Clock& clock_;
+  const uint32_t cpus_;
+  std::shared_ptr<adapters::CpuPermits> permits_;
+  std::vector<std::shared_ptr<Served>> served_;
+};
+
+}  // namespace baton::app

@@ -1,0 +1,280 @@
+#include "app/server.h"
+
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "adapters/http/http_server.h"
+#include "adapters/jobs/job_pool.h"
+#include "adapters/log/log_writer.h"
+#include "adapters/onnx/ort_library.h"
+#include "adapters/repository/folder_repository.h"
+#include "adapters/sqlite/sqlite_store.h"
+#include "app/engine_factory.h"
+#include "app/signals.h"
+#include "app/worker.h"
+#include "base/json_writer.h"
+#include "domain/version.h"
+#include "service/fleet/fleet_service.h"
+
+namespace baton::app {
+namespace {
+
+namespace http = adapters::http;
+namespace fs = std::filesystem;
+
+ports::LogLevel log_level(const std::string& name) {
+  if (name == "debug") return ports::LogLevel::kDebug;
+  if (name == "warning") return ports::LogLevel::kWarning;
+  if (name == "error") return ports::LogLevel::kError;
+  return ports::LogLevel::kInfo;
+}
+
+// The parts of a running server, in order of construction; destroyed from the bottom up.
+class Server {
+ public:
+  explicit Server(const ServeOptions& options)
+      : options_(options),
+        cpus_(std::max(std::thread::hardware_concurrency(), 1U)),
+        error_log_(STDERR_FILENO, false),
+        log_(error_log_, clock_, log_level(options.config.log.level)),
+        telemetry_(worker_count()),
+        engines_(options_.config, clock_, cpus_) {}
+
+  Result<int, LoadFailure> run();
+
+ private:
+  [[nodiscard]] const ServerConfig& config() const { return options_.config; }
+  [[nodiscard]] size_t worker_count() const {
+    return config().workers != 0 ? config().workers : std::max(cpus_ / 2, 1U);
+  }
+  Result<void, LoadFailure> prepare();
+  Result<void, LoadFailure> load_access();
+  void make_workers();
+  Result<uint16_t, LoadFailure> listen_http(uint16_t port, bool metrics);
+  Result<void, LoadFailure> listen();
+  Result<void, LoadFailure> write_ports() const;
+  void on_signal(int number);
+  void drain();
+  void finish();
+
+  const ServeOptions options_;
+  const uint32_t cpus_;
+  http::SteadyClock clock_;
+  adapters::log::LogWriter error_log_;
+  adapters::log::TextLog log_;
+  std::unique_ptr<adapters::log::LogWriter> access_log_;
+  std::unique_ptr<service::AccessControl> access_;
+  service::Telemetry telemetry_;
+  http::WorkerLoop controller_;
+  std::unique_ptr<ports::ModelRepository> repository_;
+  std::unique_ptr<ports::RuntimeLoader> runtime_;
+  std::unique_ptr<ports::StateStore> store_;
+  InProcessEngines engines_;
+  std::unique_ptr<service::FleetService> fleet_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<http::HttpServer>> servers_;  // inference, then metrics
+  std::unique_ptr<adapters::jobs::JobPool> jobs_;
+  uint16_t http_port_ = 0;
+  uint16_t metrics_port_ = 0;
+  size_t draining_ = 0;
+  int signals_ = 0;
+};
+
+Result<void, LoadFailure> Server::load_access() {
+  if (config().api_keys_file.empty()) return {};
+  std::ifstream in(config().api_keys_file);
+  if (!in)
+    return fail(LoadFailure{"the file of API keys cannot be read: " + config().api_keys_file});
+  std::map<std::string, std::string, std::less<>> keys;
+  std::string key;
+  std::string tenant;
+  while (in >> key >> tenant) keys[key] = tenant;
+  if (keys.empty()) return fail(LoadFailure{"the file of API keys holds no \"KEY TENANT\" line"});
+  access_ = std::make_unique<service::AccessControl>(std::move(keys));
+  return {};
+}
+
+Result<void, LoadFailure> Server::prepare() {
+  BATON_TRY(load_access());
+  if (!config().log.access.empty()) {
+    access_log_ = adapters::log::open_log(config().log.access);
+    if (!access_log_) {
+      return fail(LoadFailure{"the access log cannot be opened: " + config().log.access});
+    }
+  }
+  if (!config().state_file.empty()) {
+    auto store = adapters::sqlite::open_sqlite_store(config().state_file);
+    if (!store.has_value()) return fail(LoadFailure{store.error().message});
+    store_ = std::move(*store);
+  }
+  repository_ = adapters::repository::make_folder_repository(config().repositories);
+  BATON_ASSIGN(runtime_, adapters::onnx::open_onnxruntime({find_ort_library(config().ort_library)},
+                                                          log_, clock_));
+  log_.log(ports::LogLevel::kInfo, "baton " + std::string(kBatonVersion) + ", ONNX Runtime " +
+                                       adapters::onnx::onnxruntime_version(*runtime_));
+  return {};
+}
+
+void Server::make_workers() {
+  service::GatewayOptions options;
+  const uint64_t count = worker_count();
+  options.limits.max_in_flight = std::max<uint64_t>(config().limits.max_in_flight / count, 1);
+  options.limits.max_bytes = std::max<uint64_t>(config().limits.max_in_flight_bytes / count, 1);
+  options.max_timeout = config().limits.max_timeout;
+  for (size_t i = 0; i < count; ++i) {
+    options.worker = i;
+    workers_.push_back(std::make_unique<Worker>(
+        WorkerPorts{clock_, *fleet_, telemetry_, access_.get(), access_log_.get()}, options));
+  }
+}
+
+Result<uint16_t, LoadFailure> Server::listen_http(uint16_t port, bool metrics) {
+  http::HttpServerOptions options;
+  options.address = config().listen.host;
+  options.port = port;
+  options.limits.body_bytes = config().limits.max_body_bytes;
+  options.connections_max = config().limits.max_connections;
+  std::vector<http::HttpWorker> handlers;
+  for (const auto& worker : workers_) {
+    if (metrics) {
+      handlers.push_back({&worker->loop(), &worker->metrics()});
+      break;
+    }
+    handlers.push_back({&worker->loop(), &worker->http()});
+  }
+  servers_.push_back(std::make_unique<http::HttpServer>(options, std::move(handlers), clock_));
+  auto bound = servers_.back()->listen();
+  if (!bound.has_value()) {
+    return fail(LoadFailure{(metrics ? "metrics: " : "http: ") + bound.error()});
+  }
+  return *bound;
+}
+
+Result<void, LoadFailure> Server::listen() {
+  BATON_ASSIGN(http_port_, listen_http(config().listen.http_port, false));
+  BATON_ASSIGN(metrics_port_, listen_http(config().listen.metrics_port, true));
+  const std::string host = config().listen.host + ":";
+  log_.log(ports::LogLevel::kInfo, "http    on " + host + std::to_string(http_port_));
+  log_.log(ports::LogLevel::kInfo, "metrics on " + host + std::to_string(metrics_port_));
+  return {};
+}
+
+Result<void, LoadFailure> Server::write_ports() const {
+  if (options_.ports_file.empty()) return {};
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().field("http", uint64_t{http_port_}).field("metrics", uint64_t{metrics_port_});
+  json.field("pid", int64_t{getpid()}).end_object();
+  // Written beside and renamed: a reader sees the whole file or none.
+  const std::string part = options_.ports_file + ".part";
+  std::ofstream(part) << text << '\n';
+  std::error_code error;
+  fs::rename(part, options_.ports_file, error);
+  if (error) return fail(LoadFailure{"the ports file cannot be written: " + error.message()});
+  return {};
+}
+
+Result<int, LoadFailure> Server::run() {
+  BATON_TRY(prepare());
+  jobs_ = std::make_unique<adapters::jobs::JobPool>(std::max(config().loader_threads, 1U));
+  fleet_ = std::make_unique<service::FleetService>(
+      service::FleetPorts{{*repository_, *runtime_, clock_, store_.get()},
+                          engines_,
+                          *jobs_,
+                          controller_,
+                          log_,
+                          telemetry_},
+      service::FleetOptions{config().warn_unsupported
+                                ? protocol::model_config::Unsupported::kWarn
+                                : protocol::model_config::Unsupported::kRefuse,
+                            config().required_models});
+  make_workers();
+  BATON_TRY(listen());
+  for (const auto& worker : workers_) worker->start();
+  SignalWatch signals({SIGTERM, SIGINT}, [this](int number) {
+    controller_.post([this, number] { on_signal(number); });
+  });
+  auto started = fleet_->start();
+  auto written = started.has_value() ? write_ports() : started;
+  if (written.has_value()) {
+    fleet_->save_curves_periodically(controller_);
+    controller_.run();
+  }
+  finish();
+  if (!written.has_value()) return fail(std::move(written).error());
+  return 0;
+}
+
+void Server::on_signal(int number) {
+  ++signals_;
+  const Duration lame_duck = config().shutdown.lame_duck;
+  if (signals_ == 1) {
+    log_.log(ports::LogLevel::kInfo, std::string(number == SIGINT ? "SIGINT" : "SIGTERM") +
+                                         ": not ready, serving on for " +
+                                         std::to_string(lame_duck.ms()) + " ms");
+    fleet_->begin_lame_duck();
+    controller_.arm(clock_.now() + lame_duck, [this] { drain(); });
+  } else if (signals_ == 2) {
+    drain();
+  }
+}
+
+void Server::drain() {
+  if (draining_ != 0) return;
+  draining_ = servers_.size();
+  log_.log(ports::LogLevel::kInfo, "draining");
+  const Instant deadline = clock_.now() + config().shutdown.drain;
+  for (const auto& server : servers_) {
+    server->drain(deadline, [this] {
+      controller_.post([this] {
+        if (--draining_ == 0) controller_.stop();
+      });
+    });
+  }
+}
+
+void Server::finish() {
+  jobs_.reset();  // waits for models that load at this moment
+  fleet_->save_curves();
+  engines_.stop(clock_.now() + Duration::s(1));
+  for (const auto& worker : workers_) {
+    // Behind the answers that the engines have just posted.
+    worker->loop().post([&loop = worker->loop()] { loop.stop(); });
+  }
+  for (const auto& worker : workers_) worker->join();
+  log_.log(ports::LogLevel::kInfo, "stopped");
+}
+
+}  // namespace
+
+std::string find_ort_library(const std::string& configured) {
+  if (!configured.empty()) return configured;
+  if (const char* from_environment = std::getenv("BATON_ORT_LIBRARY")) return from_environment;
+  std::error_code error;
+  const fs::path binary = fs::read_symlink("/proc/self/exe", error);
+  for (const char* folder :
+       {"../lib", "../../.cache/onnxruntime/lib", "../../../.cache/onnxruntime/lib"}) {
+    const fs::path place = binary.parent_path() / folder;
+    for (const fs::directory_entry& entry : fs::directory_iterator(place, error)) {
+      if (entry.path().filename().string().starts_with("libonnxruntime.so")) return entry.path();
+    }
+  }
+  return "libonnxruntime.so.1";
+}
+
+Result<int, LoadFailure> run_server(const ServeOptions& options) {
+  // A client that goes away must not end the process; signals are for the watching thread alone.
+  signal(SIGPIPE, SIG_IGN);
+  block_signals({SIGTERM, SIGINT});
+  Server server(options);
+  return server.run();
+}
+
+}  // namespace baton::app

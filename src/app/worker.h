@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+#include <thread>
+
+#include "adapters/http/steady_clock.h"
+#include "adapters/http/worker_loop.h"
+#include "domain/server_config.h"
+#include "ports/log_sink.h"
+#include "ports/model_directory.h"
+#include "service/access/access_control.h"
+#include "service/gateway/gateway.h"
+#include "service/gateway/http_front.h"
+#include "service/gateway/typed_front.h"
+
+namespace baton::app {
+
+struct WorkerPorts {
+  const ports::Clock& clock;
+  const ports::ModelDirectory& models;
+  service::Telemetry& telemetry;
+  const service::AccessControl* access = nullptr;
+  ports::LogSink* access_log = nullptr;
+};
+
+// One gateway worker: its loop, its gateway and its fronts, on a thread of its own.
+class Worker {
+ public:
+  Worker(const WorkerPorts& ports, const service::GatewayOptions& options);
+  ~Worker();
+
+  void start();
+  // Joins the thread; the loop has been told to stop.
+  void join();
+
+  [[nodiscard]] adapters::http::WorkerLoop& loop() { return loop_; }
+  [[nodiscard]] service::HttpFront& http() { return http_; }
+  [[nodiscard]] service::MetricsFront& metrics() { return metrics_; }
+  [[nodiscard]] service::TypedFront& typed() { return typed_; }
+
+ private:
+  const size_t number_;
+  adapters::http::WorkerLoop loop_;
+  service::AccessLog access_log_;
+  service::Gateway gateway_;
+  service::HttpFront http_;
+  service::MetricsFront metrics_;
+  service::TypedFront typed_;
+  std::thread thread_;
+};
+
+}  // namespace baton::app

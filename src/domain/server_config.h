@@ -1,0 +1,61 @@
+#pragma once
+// What an operator configures for the whole process. Every value has its default here;
+// protocol/server_config reads it from YAML.
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "domain/model.h"
+
+namespace baton {
+
+struct ListenConfig {
+  std::string host = "127.0.0.1";  // numeric address
+  uint16_t http_port = 8000;       // 0: a free one
+  uint16_t grpc_port = 8001;
+  uint16_t metrics_port = 8002;
+  bool grpc = true;
+};
+
+struct LimitsConfig {
+  uint64_t max_body_bytes = 64ULL << 20;
+  uint64_t max_connections = 4096;
+  uint64_t max_in_flight = 8192;  // requests, whole server
+  uint64_t max_in_flight_bytes = 2ULL << 30;
+  QueueLimits queue;                         // of each model version
+  Duration max_timeout = Duration::s(3600);  // a request without a deadline gets this one
+};
+
+struct ShutdownConfig {
+  Duration lame_duck = Duration::s(5);  // after SIGTERM: not ready, still serving
+  Duration drain = Duration::s(30);     // then: time for what is in flight
+};
+
+struct LogConfig {
+  std::string access;          // path, "-" for standard output, empty: off
+  std::string level = "info";  // debug, info, warning, error
+  std::string decisions;       // path of a decision log; empty: the ring in memory only
+};
+
+struct ServerConfig {
+  ListenConfig listen;
+  std::vector<std::string> repositories;
+  std::optional<std::set<std::string>> required_models;  // absent: every model
+  bool warn_unsupported = false;
+  uint32_t workers = 0;      // gateway workers; 0: one for every two CPUs, at least one
+  uint32_t cpu_permits = 0;  // model runs at a time; 0: the number of CPUs
+  uint32_t loader_threads = 2;
+  bool pin_instances = false;
+  LimitsConfig limits;
+  ShutdownConfig shutdown;
+  LogConfig log;
+  std::string api_keys_file;  // lines "KEY TENANT"; empty: everybody is let in
+  std::string state_file;     // SQLite; empty: nothing is kept
+  std::string ort_library;    // empty: searched beside the binary, then by the loader's rules
+};
+
+}  // namespace baton

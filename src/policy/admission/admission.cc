@@ -1,0 +1,33 @@
+#include "policy/admission/admission.h"
+
+namespace baton::policy {
+namespace {
+
+// What a client is told to wait when the whole server is full: one second spreads retries without a
+// prediction.
+constexpr Duration kRetryAfter = Duration::s(1);
+
+}  // namespace
+
+std::optional<Refusal> refuse_admission(const AdmissionSnapshot& snapshot,
+                                        const AdmissionLimits& limits,
+                                        const AdmissionRequest& request, Instant now) {
+  if (request.deadline <= now) {
+    return Refusal{EndReason::kDeadlineQueued, "the request's deadline has passed", {}};
+  }
+  if (snapshot.in_flight >= limits.max_in_flight) {
+    return Refusal{EndReason::kOverloaded,
+                   "the server has " + std::to_string(snapshot.in_flight) +
+                       " requests in flight, its limit; retry later",
+                   kRetryAfter};
+  }
+  if (request.bytes > limits.max_bytes - snapshot.bytes) {
+    return Refusal{EndReason::kOverloaded,
+                   "the requests in flight hold the limit of " + std::to_string(limits.max_bytes) +
+                       " bytes; retry later",
+                   kRetryAfter};
+  }
+  return std::nullopt;
+}
+
+}  // namespace baton::policy

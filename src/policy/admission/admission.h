@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/time.h"
+#include "domain/end_reason.h"
+
+namespace baton::policy {
+
+// Limits of one worker: its share of the server's.
+struct AdmissionLimits {
+  uint64_t max_in_flight = 8192;
+  uint64_t max_bytes = 1ULL << 30;  // request bodies held by requests in flight
+};
+
+struct AdmissionSnapshot {
+  uint64_t in_flight = 0;
+  uint64_t bytes = 0;
+};
+
+struct AdmissionRequest {
+  uint64_t bytes = 0;
+  Instant deadline = Instant::never();
+};
+
+// The refusal, or nothing when the request may enter. A request whose deadline has passed never
+// enters.
+[[nodiscard]] std::optional<Refusal> refuse_admission(const AdmissionSnapshot& snapshot,
+                                                      const AdmissionLimits& limits,
+                                                      const AdmissionRequest& request, Instant now);
+
+}  // namespace baton::policy

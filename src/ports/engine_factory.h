@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "domain/latency_curve.h"
+#include "domain/model.h"
+#include "ports/engine.h"
+#include "ports/model_runtime.h"
+#include "ports/state_store.h"
+
+namespace baton::ports {
+
+// A model version that is loaded and warmed up on every instance.
+struct LoadedVersion {
+  int64_t version = 0;
+  ModelConfig config;  // complete, encoded
+  std::unique_ptr<ModelRuntime> runtime;
+  std::vector<std::unique_ptr<RuntimeInstance>> instances;  // destroyed before the runtime
+  LatencyCurve curve;                                       // empty: not measured
+  std::vector<std::string> remarks;                         // what the operator should know
+};
+
+// Puts a loaded version behind an engine. Called on the controller thread.
+class EngineFactory {
+ public:
+  virtual ~EngineFactory() = default;
+  virtual std::shared_ptr<EnginePort> make(LoadedVersion loaded) = 0;
+};
+
+}  // namespace baton::ports

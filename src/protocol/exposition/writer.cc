@@ -1,0 +1,68 @@
+#include "protocol/exposition/writer.h"
+
+#include <charconv>
+
+namespace baton::protocol::exposition {
+namespace {
+
+template <class T>
+std::string number_text(T value) {
+  char buffer[32];
+  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
+}
+
+void append_label(std::string& out, std::string_view name, std::string_view value) {
+  if (out.back() != '{') out += ',';
+  out.append(name).append("=\"");
+  for (char c : value) {
+    if (c == '\\' || c == '"') out += '\\';
+    if (c == '\n') {
+      out += "\\n";
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+}
+
+}  // namespace
+
+void Writer::family(std::string_view name, std::string_view type, std::string_view help) {
+  name_ = name;
+  out_.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ");
+  out_.append(name).append(" ").append(type).append("\n");
+}
+
+void Writer::line(std::string_view suffix, std::span<const Label> labels, std::string_view le,
+                  std::string_view value) {
+  out_.append(name_).append(suffix);
+  if (!labels.empty() || !le.empty()) {
+    out_ += '{';
+    for (const auto& [label, text] : labels) append_label(out_, label, text);
+    if (!le.empty()) append_label(out_, "le", le);
+    out_ += '}';
+  }
+  out_.append(" ").append(value).append("\n");
+}
+
+void Writer::sample(std::span<const Label> labels, uint64_t value) {
+  line("", labels, "", number_text(value));
+}
+
+void Writer::sample(std::span<const Label> labels, double value) {
+  line("", labels, "", number_text(value));
+}
+
+void Writer::histogram(std::span<const Label> labels, const Histogram& histogram) {
+  uint64_t cumulative = 0;
+  for (size_t i = 0; i < histogram.buckets.size(); ++i) {
+    cumulative += histogram.buckets[i];
+    const std::string le =
+        i < histogram.bounds.size() ? number_text(histogram.bounds[i]) : std::string("+Inf");
+    line("_bucket", labels, le, number_text(cumulative));
+  }
+  line("_sum", labels, "", number_text(histogram.sum));
+  line("_count", labels, "", number_text(cumulative));
+}
+
+}  // namespace baton::protocol::exposition

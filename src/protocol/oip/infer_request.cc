@@ -1,0 +1,349 @@
+#include <charconv>
+#include <memory>
+#include <utility>
+
+#include "protocol/oip/infer_codec.h"
+
+namespace baton::protocol::oip {
+namespace {
+
+using json::JsonKind;
+using json::JsonValue;
+
+constexpr size_t kMostTensors = 1024;
+constexpr size_t kMostDims = 64;
+constexpr uint64_t kMostTimeoutUs = 86'400'000'000;  // a day: longer is a mistake
+
+// One entry of "inputs" while it is read. JSON data lands in the shared buffer at an offset, since
+// the buffer may move.
+struct PendingInput {
+  Tensor tensor;
+  bool has_name = false;
+  bool has_type = false;
+  bool has_shape = false;
+  bool has_data = false;
+  bool data_before_type = false;
+  size_t json_begin = 0;
+  size_t json_end = 0;
+  std::optional<uint64_t> binary_size;
+};
+
+class RequestReader {
+ public:
+  // `known` holds the inputs of a first pass: their types and shapes decode data that stands before
+  // them in the text.
+  explicit RequestReader(const std::vector<PendingInput>* known = nullptr) : known_(known) {}
+
+  bool read(JsonValue& root) {
+    return root.each_field([this](std::string_view key, JsonValue& value) {
+      if (key == "id") return value.read_string(decoded_.request.context.client_id);
+      if (key == "parameters") return read_request_parameters(value);
+      if (key == "inputs") return read_inputs(value);
+      if (key == "outputs") return read_outputs(value);
+      return true;  // unknown keys are walked and ignored, as the protocol asks
+    });
+  }
+
+  [[nodiscard]] bool needs_second_pass() const {
+    for (const PendingInput& input : inputs_) {
+      if (input.data_before_type) return true;
+    }
+    return false;
+  }
+  [[nodiscard]] const std::vector<PendingInput>& inputs() const { return inputs_; }
+  DecodedRequest& decoded() { return decoded_; }
+  std::vector<std::byte>& buffer() { return buffer_; }
+
+ private:
+  bool read_request_parameters(JsonValue& object) {
+    return object.each_field([this](std::string_view key, JsonValue& value) {
+      if (key == "binary_data_output") {
+        return value.read_bool(decoded_.request.binary_outputs_by_default);
+      }
+      if (key == "timeout") return read_count(value, key, decoded_.parameters.timeout_us);
+      if (key == "priority") return read_count(value, key, decoded_.parameters.priority);
+      if (key == "sequence_start" || key == "sequence_end") return refuse_sequence_flag(value, key);
+      if (key == "sequence_id") return refuse_sequence_id(value);
+      if (key.starts_with("triton_")) {
+        return value.fail("the parameter \"" + std::string(key) + "\" is reserved");
+      }
+      return true;
+    });
+  }
+
+  static bool read_count(JsonValue& value, std::string_view key, std::optional<uint64_t>& out) {
+    uint64_t number = 0;
+    if (!value.read_uint64(number)) {
+      return value.fail("the parameter \"" + std::string(key) + "\" is a non-negative integer");
+    }
+    out = number;
+    return true;
+  }
+
+  static bool refuse_sequence_flag(JsonValue& value, std::string_view key) {
+    bool flag = false;
+    if (!value.read_bool(flag)) return false;
+    return !flag || value.fail("\"" + std::string(key) + "\": sequences are not offered");
+  }
+
+  static bool refuse_sequence_id(JsonValue& value) {
+    if (value.kind() == JsonKind::kString) {
+      std::string text;
+      return value.read_string(text) &&
+             (text.empty() || value.fail("\"sequence_id\": sequences are not offered"));
+    }
+    uint64_t number = 0;
+    return value.read_uint64(number) &&
+           (number == 0 || value.fail("\"sequence_id\": sequences are not offered"));
+  }
+
+  bool read_inputs(JsonValue& array) {
+    return array.each_element([this](JsonValue& element) {
+      if (inputs_.size() == kMostTensors) return element.fail("\"inputs\" has too many entries");
+      PendingInput input;
+      const bool ok = element.each_field([&](std::string_view key, JsonValue& value) {
+        return read_input_field(input, key, value);
+      });
+      if (!ok) {
+        const std::string name =
+            input.has_name ? input.tensor.name : std::to_string(inputs_.size());
+        return element.within("input \"" + name + "\"");
+      }
+      if (!input.has_name) return element.fail("an input has no \"name\"");
+      const std::string label = "input \"" + input.tensor.name + "\"";
+      if (!input.has_type) return element.fail(label + " has no \"datatype\"");
+      if (!input.has_shape) return element.fail(label + " has no \"shape\"");
+      inputs_.push_back(std::move(input));
+      return true;
+    });
+  }
+
+  bool read_input_field(PendingInput& input, std::string_view key, JsonValue& value) {
+    if (key == "name") return input.has_name = value.read_string(input.tensor.name);
+    if (key == "datatype") return input.has_type = read_type(value, input.tensor.type);
+    if (key == "shape") return input.has_shape = read_shape(value, input.tensor.shape);
+    if (key == "data") return read_data(input, value);
+    if (key == "parameters") return read_input_parameters(input, value);
+    return true;
+  }
+
+  static bool read_type(JsonValue& value, DataType& type) {
+    std::string name;
+    if (!value.read_string(name)) return false;
+    const auto parsed = parse_data_type(name);
+    if (!parsed) return value.fail("unknown datatype \"" + name + "\"");
+    type = *parsed;
+    return true;
+  }
+
+  static bool read_shape(JsonValue& value, Shape& shape) {
+    const bool ok = value.each_element([&](JsonValue& element) {
+      int64_t dim = 0;
+      if (!element.read_int64(dim)) return element.fail("a shape holds integers");
+      if (dim < 0) return element.fail("a shape holds no negative dimension");
+      if (shape.size() == kMostDims) return element.fail("a shape has too many dimensions");
+      shape.push_back(dim);
+      return true;
+    });
+    if (ok && !element_count(shape)) return value.fail("a shape is too large");
+    return ok;
+  }
+
+  bool read_data(PendingInput& input, JsonValue& value) {
+    input.has_data = true;
+    const PendingInput* description = &input;
+    if (!input.has_type || !input.has_shape) {
+      if (known_ == nullptr) {
+        input.data_before_type = true;
+        return value.skip();
+      }
+      description = &(*known_)[inputs_.size()];
+    }
+    input.json_begin = buffer_.size();
+    const uint64_t count = element_count(description->tensor.shape).value_or(0);
+    if (!value.append_elements(description->tensor.type, count, buffer_)) {
+      return value.fail("the data of an input does not fit its datatype and shape");
+    }
+    input.json_end = buffer_.size();
+    // Keeps every tensor aligned for any element type.
+    buffer_.resize((buffer_.size() + 15) / 16 * 16);
+    return true;
+  }
+
+  static bool read_input_parameters(PendingInput& input, JsonValue& object) {
+    return object.each_field([&](std::string_view key, JsonValue& value) {
+      if (key == "binary_data_size") return read_count(value, key, input.binary_size);
+      if (key.starts_with("shared_memory_")) {
+        return value.fail("\"" + std::string(key) + "\": shared memory is not offered");
+      }
+      return true;
+    });
+  }
+
+  bool read_outputs(JsonValue& array) {
+    auto& outputs = decoded_.request.outputs;
+    return array.each_element([&](JsonValue& element) {
+      if (outputs.size() == kMostTensors) return element.fail("\"outputs\" has too many entries");
+      RequestedOutput output;
+      std::optional<bool> binary;
+      const bool ok = element.each_field([&](std::string_view key, JsonValue& value) {
+        if (key == "name") return value.read_string(output.name);
+        if (key == "parameters") return read_output_parameters(value, binary);
+        return true;
+      });
+      if (!ok) return false;
+      if (output.name.empty()) return element.fail("an output has no \"name\"");
+      explicit_binary_.push_back(binary);
+      outputs.push_back(std::move(output));
+      return true;
+    });
+  }
+
+  static bool read_output_parameters(JsonValue& object, std::optional<bool>& binary) {
+    return object.each_field([&](std::string_view key, JsonValue& value) {
+      if (key == "binary_data") {
+        bool flag = false;
+        const bool ok = value.read_bool(flag);
+        binary = flag;
+        return ok;
+      }
+      if (key == "classification") {
+        uint64_t count = 0;
+        return value.read_uint64(count) &&
+               (count == 0 || value.fail("\"classification\" is not offered"));
+      }
+      if (key.starts_with("shared_memory_")) {
+        return value.fail("\"" + std::string(key) + "\": shared memory is not offered");
+      }
+      return true;
+    });
+  }
+
+ public:
+  // The request-wide default may stand behind the outputs, so it is applied at the end.
+  void apply_binary_default() {
+    InferRequest& request = decoded_.request;
+    for (size_t i = 0; i < request.outputs.size(); ++i) {
+      request.outputs[i].binary = explicit_binary_[i].value_or(request.binary_outputs_by_default);
+    }
+  }
+
+ private:
+  const std::vector<PendingInput>* known_;
+  DecodedRequest decoded_;
+  std::vector<PendingInput> inputs_;
+  std::vector<std::optional<bool>> explicit_binary_;
+  std::vector<std::byte> buffer_;
+};
+
+Refusal invalid(std::string message) {
+  return {EndReason::kInvalid, std::move(message), {}};
+}
+
+// The length of the JSON part. The header's value lies within the body or the request is refused.
+Result<size_t, Refusal> json_length(const RequestBody& body) {
+  if (!body.header_length) return body.bytes.size();
+  const std::string_view text = *body.header_length;
+  uint64_t length = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
+  if (error != std::errc() || end != text.data() + text.size() || length > body.bytes.size()) {
+    return fail(invalid("Inference-Header-Content-Length must be an integer from 0 to the body's " +
+                        std::to_string(body.bytes.size()) + " bytes"));
+  }
+  if (length == 0) {
+    return fail(Refusal{EndReason::kUnsupported,
+                        "a raw binary request (Inference-Header-Content-Length: 0) is not offered; "
+                        "send the JSON header with binary_data_size",
+                        {}});
+  }
+  return length;
+}
+
+// Points the tensor at its bytes and checks that they are exactly its elements.
+class DataBinder {
+ public:
+  DataBinder(std::string_view binary, std::span<const std::byte> json_data)
+      : binary_(binary), json_data_(json_data) {}
+
+  Result<void, Refusal> bind(PendingInput& input) {
+    const std::string label = "input \"" + input.tensor.name + "\"";
+    if (input.binary_size && input.has_data) {
+      return fail(invalid(label + " has both \"data\" and \"binary_data_size\""));
+    }
+    if (input.binary_size) {
+      if (*input.binary_size > binary_.size()) {
+        return fail(invalid(label + ": binary_data_size " + std::to_string(*input.binary_size) +
+                            " exceeds the " + std::to_string(binary_.size()) +
+                            " bytes left in the body"));
+      }
+      input.tensor.data = std::as_bytes(std::span(binary_.substr(0, *input.binary_size)));
+      binary_.remove_prefix(*input.binary_size);
+    } else if (input.has_data) {
+      input.tensor.data = json_data_.subspan(input.json_begin, input.json_end - input.json_begin);
+    } else {
+      return fail(invalid(label + " has no \"data\""));
+    }
+    return check(input.tensor, label);
+  }
+
+  [[nodiscard]] size_t bytes_left() const { return binary_.size(); }
+
+ private:
+  static Result<void, Refusal> check(const Tensor& tensor, const std::string& label) {
+    const uint64_t count = *element_count(tensor.shape);
+    const size_t size = element_size(tensor.type);
+    if (size == 0) {
+      if (is_valid_bytes_tensor(tensor.data, count)) return {};
+      return fail(invalid(label + " does not hold the " + std::to_string(count) +
+                          " BYTES elements of its shape " + shape_text(tensor.shape)));
+    }
+    if (tensor.data.size() == count * size) return {};
+    return fail(invalid(label + " holds " + std::to_string(tensor.data.size()) + " bytes of " +
+                        std::string(data_type_name(tensor.type)) + ", its shape " +
+                        shape_text(tensor.shape) + " needs " + std::to_string(count * size)));
+  }
+
+  std::string_view binary_;
+  std::span<const std::byte> json_data_;
+};
+
+}  // namespace
+
+Result<DecodedRequest, Refusal> decode_infer_request(const RequestBody& body,
+                                                     json::JsonParser& parser) {
+  BATON_ASSIGN(const size_t length, json_length(body));
+  // The bytes behind the JSON are the padding of its parser: body and padding are one buffer.
+  const std::string_view text = body.bytes.substr(0, length);
+  RequestReader first;
+  auto parsed = parser.parse(text, [&](JsonValue& root) { return first.read(root); });
+  RequestReader second(&first.inputs());
+  RequestReader* reader = &first;
+  if (parsed.has_value() && first.needs_second_pass()) {
+    parsed = parser.parse(text, [&](JsonValue& root) { return second.read(root); });
+    reader = &second;
+  }
+  if (!parsed.has_value())
+    return fail(invalid("the request is not valid: " + parsed.error().message));
+  if (reader->inputs().empty()) return fail(invalid("the request has no \"inputs\""));
+  reader->apply_binary_default();
+
+  DecodedRequest decoded = std::move(reader->decoded());
+  if (decoded.parameters.timeout_us.value_or(0) > kMostTimeoutUs) {
+    return fail(invalid("the parameter \"timeout\" is at most 86400000000 microseconds"));
+  }
+  auto buffer = std::make_shared<std::vector<std::byte>>(std::move(reader->buffer()));
+  DataBinder binder(body.bytes.substr(length), *buffer);
+  for (PendingInput input : reader->inputs()) {
+    BATON_TRY(binder.bind(input));
+    decoded.request.inputs.push_back(std::move(input.tensor));
+  }
+  if (binder.bytes_left() != 0) {
+    return fail(invalid("the body has " + std::to_string(binder.bytes_left()) +
+                        " bytes that belong to no input"));
+  }
+  decoded.request.storage.push_back(body.storage);
+  decoded.request.storage.push_back(std::move(buffer));
+  return decoded;
+}
+
+}  // namespace baton::protocol::oip

@@ -1,0 +1,187 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "protocol/oip/infer_codec.h"
+#include "protocol/oip/metadata.h"
+#include "protocol/oip/route.h"
+
+namespace baton::protocol::oip {
+namespace {
+
+struct Body {
+  explicit Body(std::string text) : bytes(std::move(text)) {
+    size = bytes.size();
+    bytes.append(64, '\0');
+  }
+  std::string bytes;
+  size_t size = 0;
+};
+
+Result<DecodedRequest, Refusal> decode(const Body& body,
+                                       std::optional<std::string_view> header_length = {}) {
+  json::JsonParser parser;
+  return decode_infer_request(
+      {std::string_view(body.bytes).substr(0, body.size), nullptr, header_length}, parser);
+}
+
+std::string decode_error(std::string text, std::optional<std::string_view> header_length = {}) {
+  const Body body(std::move(text));
+  const auto result = decode(body, header_length);
+  return result.has_value() ? "" : result.error().message;
+}
+
+template <class T>
+std::vector<T> values(const Tensor& tensor) {
+  std::vector<T> out(tensor.data.size() / sizeof(T));
+  std::memcpy(out.data(), tensor.data.data(), tensor.data.size());
+  return out;
+}
+
+TEST(Route, KnowsThePathsAndTheirMethods) {
+  EXPECT_EQ(parse_route("GET", "/v2")->kind, RouteKind::kServerMetadata);
+  EXPECT_EQ(parse_route("GET", "/v2/health/ready?x=1")->kind, RouteKind::kServerReady);
+  const auto infer = parse_route("POST", "/v2/models/a%20b/versions/12/infer");
+  ASSERT_TRUE(infer.has_value());
+  EXPECT_EQ(infer->model, "a b");
+  EXPECT_EQ(infer->version, 12);
+  EXPECT_EQ(parse_route("GET", "/v2/models/m/infer").error().reason, EndReason::kMethodNotAllowed);
+  EXPECT_EQ(parse_route("GET", "/v3").error().reason, EndReason::kNotFound);
+  EXPECT_EQ(parse_route("GET", "/v2/models/m/versions/x").error().reason, EndReason::kInvalid);
+  EXPECT_EQ(parse_route("GET", "/v2/models/%00").error().reason, EndReason::kNotFound);
+  EXPECT_EQ(parse_route("GET", "/v2/models/m/a/b/c/d/e/f/g/h/i").error().reason,
+            EndReason::kNotFound);
+}
+
+TEST(DecodeRequest, ReadsJsonTensors) {
+  const Body body(R"({"id":"7","parameters":{"timeout":1500,"priority":2},
+    "inputs":[{"name":"x","shape":[2,2],"datatype":"FP32","data":[[1,2],[3,4]]}],
+    "outputs":[{"name":"y"}]})");
+  const auto decoded = decode(body);
+  ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
+  EXPECT_EQ(decoded->request.context.client_id, "7");
+  EXPECT_EQ(decoded->parameters.timeout_us, 1500U);
+  EXPECT_EQ(decoded->parameters.priority, 2U);
+  EXPECT_EQ(values<float>(decoded->request.inputs[0]), (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_FALSE(decoded->request.outputs[0].binary);
+}
+
+TEST(DecodeRequest, DataMayStandBeforeItsType) {
+  const Body body(
+      R"({"inputs":[{"data":[1,2],"name":"x","datatype":"INT64","shape":[2]},
+                    {"name":"s","shape":[1],"data":["a"],"datatype":"BYTES"}]})");
+  const auto decoded = decode(body);
+  ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
+  EXPECT_EQ(values<int64_t>(decoded->request.inputs[0]), (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(decoded->request.inputs[1].data.size(), 5U);
+}
+
+TEST(DecodeRequest, ReadsBinaryTensorsInPlace) {
+  const std::string json =
+      R"({"parameters":{"binary_data_output":true},"inputs":[{"name":"x","shape":[2],"datatype":"INT32",)"
+      R"("parameters":{"binary_data_size":8}}],"outputs":[{"name":"y"},{"name":"z","parameters":{"binary_data":false}}]})";
+  const Body body(json + std::string("\1\0\0\0\2\0\0\0", 8));
+  const auto decoded = decode(body, std::to_string(json.size()));
+  ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
+  EXPECT_EQ(values<int32_t>(decoded->request.inputs[0]), (std::vector<int32_t>{1, 2}));
+  EXPECT_EQ(static_cast<const void*>(decoded->request.inputs[0].data.data()),
+            static_cast<const void*>(body.bytes.data() + json.size()));
+  EXPECT_TRUE(decoded->request.outputs[0].binary);
+  EXPECT_FALSE(decoded->request.outputs[1].binary);
+}
+
+TEST(DecodeRequest, HeaderLengthMustLieWithinTheBody) {  // server#8925
+  for (const char* length : {"-1", "99999999999999999999", "3000", "x", "", "1 "}) {
+    EXPECT_NE(decode_error(R"({"inputs":[]})", length), "") << length;
+  }
+}
+
+// The error of a request whose one input has these members.
+std::string input_error(const std::string& members) {
+  return decode_error("{\"inputs\":[{" + members + "}]}");
+}
+
+TEST(DecodeRequest, SizesMustMatchTheShape) {
+  for (const char* members :
+       {R"("name":"x","shape":[3],"datatype":"FP32","data":[1,2])",
+        R"("name":"x","shape":[1],"datatype":"FP32","data":[1,2])",
+        R"("name":"x","shape":[-1],"datatype":"FP32","data":[1])",
+        R"("name":"x","shape":[4294967296,4294967296],"datatype":"FP32","data":[1])",
+        R"("name":"x","shape":[1],"datatype":"FP32","parameters":{"binary_data_size":8})",
+        R"("name":"x","shape":[1],"datatype":"BYTES","parameters":{"binary_data_size":0})",
+        R"("name":"x","shape":[1],"datatype":"FP32")",
+        R"("shape":[1],"datatype":"FP32","data":[1])", R"("name":"x","datatype":"FP32","data":[1])",
+        R"("name":"x","shape":[1],"data":[1])",
+        R"("name":"x","shape":[1],"datatype":"FP33","data":[1])"}) {
+    EXPECT_NE(input_error(members), "") << members;
+  }
+  EXPECT_NE(decode_error(R"({"inputs":[]})"), "");
+  EXPECT_NE(decode_error(R"([])"), "");
+}
+
+TEST(DecodeRequest, ASizeThatOverflowsIsRefused) {
+  const std::string size = "18446744073709551615";
+  EXPECT_NE(input_error(R"("name":"x","shape":[1],"datatype":"FP32",)"
+                        R"("parameters":{"binary_data_size":)" +
+                        size + "}"),
+            "");
+}
+
+TEST(DecodeRequest, AWrongValueIsReportedWithItsInput) {  // U147
+  EXPECT_EQ(
+      decode_error(
+          R"({"inputs":[{"name":"ids","shape":[1],"datatype":"INT32","data":[2147483648]}]})"),
+      "the request is not valid: input \"ids\": the value 2147483648 does not fit INT32");
+}
+
+TEST(DecodeRequest, LeftOverBinaryBytesAreRefused) {
+  const std::string json = R"({"inputs":[{"name":"x","shape":[1],"datatype":"UINT8","data":[1]}]})";
+  EXPECT_NE(decode_error(json + "zz", std::to_string(json.size())), "");
+}
+
+TEST(DecodeRequest, ReservedParametersAreRefused) {  // server#8763
+  EXPECT_NE(decode_error(R"({"parameters":{"triton_x":1},"inputs":[{"name":"x","shape":[1],)"
+                         R"("datatype":"UINT8","data":[1]}]})"),
+            "");
+}
+
+TEST(EncodeResponse, WritesEveryTypeAsJson) {
+  InferRequest request;
+  request.context.client_id = "q\"";
+  InferResult result;
+  const uint16_t half[] = {0x3c00};
+  const int64_t big[] = {9007199254740993};
+  const std::string text("\2\0\0\0hi", 6);
+  result.outputs.push_back({"h", DataType::kFp16, {1}, std::as_bytes(std::span(half))});
+  result.outputs.push_back({"i", DataType::kInt64, {1, 1}, std::as_bytes(std::span(big))});
+  result.outputs.push_back({"s", DataType::kBytes, {1}, std::as_bytes(std::span(text))});
+  const auto encoded = encode_infer_response(request, result, {"m", 3});
+  ASSERT_TRUE(encoded.has_value());
+  EXPECT_EQ(encoded->json,
+            R"({"id":"q\"","model_name":"m","model_version":"3","outputs":[)"
+            R"({"name":"h","datatype":"FP16","shape":[1],"data":[1]},)"
+            R"({"name":"i","datatype":"INT64","shape":[1,1],"data":[9007199254740993]},)"
+            R"({"name":"s","datatype":"BYTES","shape":[1],"data":["hi"]}]})");
+}
+
+TEST(EncodeResponse, BytesThatAreNotUtf8AreNotBentIntoJson) {
+  InferRequest request;
+  InferResult result;
+  const std::string text("\1\0\0\0\xff", 5);
+  result.outputs.push_back({"s", DataType::kBytes, {1}, std::as_bytes(std::span(text))});
+  EXPECT_FALSE(encode_infer_response(request, result, {"m", 1}).has_value());
+  request.binary_outputs_by_default = true;
+  const auto encoded = encode_infer_response(request, result, {"m", 1});
+  ASSERT_TRUE(encoded.has_value());
+  EXPECT_EQ(encoded->binary.size(), 1U);
+}
+
+TEST(Errors, CarryReasonAndStatus) {
+  const Refusal refusal{EndReason::kQueueFull, "full", Duration::ms(1200)};
+  EXPECT_EQ(error_json(refusal), R"({"error":"full","reason":"queue_full"})");
+  EXPECT_EQ(http_status(refusal.reason), 503);
+  EXPECT_EQ(retry_after_seconds(refusal), 2);
+}
+
+}  // namespace
+}  // namespace baton::protocol::oip

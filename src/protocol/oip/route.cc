@@ -1,0 +1,135 @@
+#include "protocol/oip/route.h"
+
+#include <array>
+#include <charconv>
+#include <span>
+#include <vector>
+
+namespace baton::protocol::oip {
+namespace {
+
+constexpr size_t kMostSegments = 8;
+
+struct FixedRoute {
+  std::string_view path;
+  std::string_view method;
+  RouteKind kind;
+};
+constexpr std::array<FixedRoute, 7> kFixed = {
+    {{"livez", "GET", RouteKind::kLivez},
+     {"readyz", "GET", RouteKind::kReadyz},
+     {"v2/health/live", "GET", RouteKind::kServerLive},
+     {"v2/health/ready", "GET", RouteKind::kServerReady},
+     {"v2", "GET", RouteKind::kServerMetadata},
+     {"v2/models/stats", "GET", RouteKind::kModelStatistics},
+     {"v2/repository/index", "POST", RouteKind::kRepositoryIndex}}};
+
+struct ModelRoute {
+  std::string_view suffix;
+  std::string_view method;
+  RouteKind kind;
+};
+constexpr std::array<ModelRoute, 5> kModelRoutes = {{{"", "GET", RouteKind::kModelMetadata},
+                                                     {"ready", "GET", RouteKind::kModelReady},
+                                                     {"config", "GET", RouteKind::kModelConfig},
+                                                     {"stats", "GET", RouteKind::kModelStatistics},
+                                                     {"infer", "POST", RouteKind::kModelInfer}}};
+
+Refusal not_found() {
+  return {EndReason::kNotFound, "Not Found", {}};
+}
+
+Refusal wrong_method(std::string_view wanted) {
+  return {EndReason::kMethodNotAllowed, "this route takes " + std::string(wanted), {}};
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+// Nothing when an escape is malformed or decodes to NUL.
+std::optional<std::string> percent_decode(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    if (i + 2 >= text.size()) return std::nullopt;
+    const int high = hex_digit(text[i + 1]);
+    const int low = hex_digit(text[i + 2]);
+    if (high < 0 || low < 0 || high + low == 0) return std::nullopt;
+    out += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return out;
+}
+
+std::vector<std::string_view> split(std::string_view path) {
+  std::vector<std::string_view> parts;
+  while (parts.size() <= kMostSegments) {
+    const size_t slash = path.find('/');
+    parts.push_back(path.substr(0, slash));
+    if (slash == std::string_view::npos) break;
+    path.remove_prefix(slash + 1);
+  }
+  return parts;
+}
+
+Result<int64_t, Refusal> parse_version(std::string_view text) {
+  int64_t version = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
+  if (error != std::errc() || end != text.data() + text.size() || version < 1) {
+    return fail(Refusal{EndReason::kInvalid, "a model version is a positive integer", {}});
+  }
+  return version;
+}
+
+Result<Route, Refusal> parse_model_route(std::string_view method,
+                                         std::span<const std::string_view> parts) {
+  Route route;
+  auto name = percent_decode(parts[0]);
+  if (!name || name->empty()) return fail(not_found());
+  route.model = std::move(*name);
+  size_t next = 1;
+  if (parts.size() >= 3 && parts[1] == "versions") {
+    BATON_ASSIGN(route.version, parse_version(parts[2]));
+    next = 3;
+  }
+  if (parts.size() > next + 1) return fail(not_found());
+  const std::string_view suffix = parts.size() > next ? parts[next] : std::string_view();
+  for (const ModelRoute& candidate : kModelRoutes) {
+    if (candidate.suffix != suffix) continue;
+    if (candidate.method != method) return fail(wrong_method(candidate.method));
+    route.kind = candidate.kind;
+    return route;
+  }
+  return fail(not_found());
+}
+
+}  // namespace
+
+Result<Route, Refusal> parse_route(std::string_view method, std::string_view target) {
+  std::string_view path = target.substr(0, target.find('?'));
+  if (path.empty() || path.front() != '/') return fail(not_found());
+  path.remove_prefix(1);
+  while (!path.empty() && path.back() == '/') path.remove_suffix(1);
+  for (const FixedRoute& fixed : kFixed) {
+    if (fixed.path != path) continue;
+    if (fixed.method != method) return fail(wrong_method(fixed.method));
+    Route route;
+    route.kind = fixed.kind;
+    return route;
+  }
+  const std::vector<std::string_view> parts = split(path);
+  if (parts.size() >= 3 && parts[0] == "v2" && parts[1] == "models") {
+    return parse_model_route(method, std::span(parts).subspan(2));
+  }
+  return fail(not_found());
+}
+
+}  // namespace baton::protocol::oip

@@ -1,0 +1,52 @@
+#include "service/access/access_control.h"
+
+namespace baton::service {
+namespace {
+
+// Compares in time that depends on the lengths alone, so that a key cannot be guessed byte by byte.
+bool equal_keys(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  unsigned difference = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    difference |=
+        static_cast<unsigned>(static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]));
+  }
+  return difference == 0;
+}
+
+std::string_view presented_key(std::optional<std::string_view> authorization,
+                               std::optional<std::string_view> api_key) {
+  constexpr std::string_view kBearer = "Bearer ";
+  if (authorization && authorization->starts_with(kBearer)) {
+    return authorization->substr(kBearer.size());
+  }
+  return api_key.value_or(std::string_view());
+}
+
+}  // namespace
+
+const std::string* AccessControl::find(std::optional<std::string_view> authorization,
+                                       std::optional<std::string_view> api_key) const {
+  const std::string_view key = presented_key(authorization, api_key);
+  const std::string* tenant = nullptr;
+  for (const auto& [known, name] : tenant_by_key_) {
+    if (equal_keys(known, key)) tenant = &name;
+  }
+  return tenant;
+}
+
+std::optional<Refusal> AccessControl::refuse(std::optional<std::string_view> authorization,
+                                             std::optional<std::string_view> api_key) const {
+  if (find(authorization, api_key) != nullptr) return std::nullopt;
+  return Refusal{EndReason::kUnauthorized,
+                 "a valid API key is needed: Authorization: Bearer KEY, or X-API-Key: KEY",
+                 {}};
+}
+
+std::string AccessControl::tenant_of(std::optional<std::string_view> authorization,
+                                     std::optional<std::string_view> api_key) const {
+  const std::string* tenant = find(authorization, api_key);
+  return tenant != nullptr ? *tenant : "anonymous";
+}
+
+}  // namespace baton::service

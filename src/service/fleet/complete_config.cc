@@ -1,0 +1,116 @@
+#include "service/fleet/complete_config.h"
+
+#include <algorithm>
+#include <span>
+
+namespace baton::service {
+namespace {
+
+// What the model file must declare for this specification: reshape in place of dims, batch
+// dimension in front.
+Shape runtime_dims(const TensorSpec& spec, bool batches) {
+  Shape dims;
+  if (batches) dims.push_back(-1);
+  const Shape& rest = spec.reshape ? *spec.reshape : spec.dims;
+  dims.insert(dims.end(), rest.begin(), rest.end());
+  return dims;
+}
+
+bool compatible(std::span<const int64_t> wanted, std::span<const int64_t> found) {
+  if (wanted.size() != found.size()) return false;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i] != -1 && found[i] != -1 && wanted[i] != found[i]) return false;
+  }
+  return true;
+}
+
+Result<void, LoadFailure> check_tensor(const std::string& side, const TensorSpec& spec,
+                                       const TensorSpec& found, uint32_t max_batch_size) {
+  const std::string label = side + " \"" + spec.name + "\"";
+  if (spec.type != found.type) {
+    return fail(LoadFailure{label + ": the configuration says " +
+                            std::string(data_type_name(spec.type)) + ", the model has " +
+                            std::string(data_type_name(found.type))});
+  }
+  if (max_batch_size > 0 && !found.dims.empty() && found.dims.front() != -1) {
+    return fail(LoadFailure{label + ": max_batch_size is " + std::to_string(max_batch_size) +
+                            ", so the model's first dimension must be -1; it has shape " +
+                            shape_text(found.dims)});
+  }
+  const Shape wanted = runtime_dims(spec, max_batch_size > 0);
+  // A tensor without a declared shape fits every configuration.
+  if (!compatible(wanted, found.dims) && !(found.dims.empty() && !wanted.empty())) {
+    return fail(LoadFailure{label + ": the configuration expects shape " + shape_text(wanted) +
+                            ", the model has " + shape_text(found.dims)});
+  }
+  return {};
+}
+
+TensorSpec strip_batch(TensorSpec spec) {
+  if (!spec.dims.empty()) spec.dims.erase(spec.dims.begin());
+  return spec;
+}
+
+Result<void, LoadFailure> complete_side(const std::string& side, std::vector<TensorSpec>& specs,
+                                        const std::vector<TensorSpec>& found,
+                                        uint32_t max_batch_size) {
+  for (const TensorSpec& spec : specs) {
+    const auto match = std::ranges::find(found, spec.name, &TensorSpec::name);
+    if (match == found.end()) {
+      return fail(LoadFailure{"the model has no " + side + " \"" + spec.name + "\""});
+    }
+    BATON_TRY(check_tensor(side, spec, *match, max_batch_size));
+  }
+  const bool chosen = side == "output" && !specs.empty();  // named outputs are a choice
+  for (const TensorSpec& tensor : found) {
+    if (chosen) break;
+    if (std::ranges::find(specs, tensor.name, &TensorSpec::name) != specs.end()) continue;
+    TensorSpec spec = max_batch_size > 0 ? strip_batch(tensor) : tensor;
+    BATON_TRY(check_tensor(side, spec, tensor, max_batch_size));
+    specs.push_back(std::move(spec));
+  }
+  return {};
+}
+
+bool may_batch(const ModelSignature& signature) {
+  const auto leads = [](const TensorSpec& spec) {
+    return !spec.dims.empty() && spec.dims.front() == -1;
+  };
+  return !signature.inputs.empty() && std::ranges::all_of(signature.inputs, leads) &&
+         std::ranges::all_of(signature.outputs, leads) &&
+         std::ranges::all_of(signature.inputs,
+                             [](const TensorSpec& spec) { return spec.dims.size() >= 2; });
+}
+
+}  // namespace
+
+Result<ModelConfig, LoadFailure> complete_config(ModelConfig config,
+                                                 const ModelSignature& signature) {
+  BATON_TRY(complete_side("input", config.inputs, signature.inputs, config.max_batch_size));
+  BATON_TRY(complete_side("output", config.outputs, signature.outputs, config.max_batch_size));
+  return config;
+}
+
+ModelConfig derive_config(const std::string& name, const ModelSignature& signature) {
+  ModelConfig config;
+  config.name = name;
+  config.inputs = signature.inputs;
+  config.outputs = signature.outputs;
+  if (!may_batch(signature)) return config;
+  config.max_batch_size = kDerivedMaxBatch;
+  config.batching.enabled = true;
+  for (TensorSpec& spec : config.inputs) spec = strip_batch(spec);
+  for (TensorSpec& spec : config.outputs) spec = strip_batch(spec);
+  return config;
+}
+
+ModelConfig without_batching(const ModelConfig& config, const ModelSignature& signature) {
+  ModelConfig single = config;
+  single.max_batch_size = 0;
+  single.batching = {};
+  single.inputs = signature.inputs;
+  single.outputs = signature.outputs;
+  return single;
+}
+
+}  // namespace baton::service

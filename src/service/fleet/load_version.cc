@@ -1,0 +1,138 @@
+#include "service/fleet/load_version.h"
+
+#include <map>
+#include <utility>
+
+#include "protocol/model_config/model_config.h"
+#include "service/batching/warm_up.h"
+#include "service/fleet/complete_config.h"
+
+namespace baton::service {
+namespace {
+
+constexpr size_t kMostWarmupBytes = 256ULL << 20;
+
+using Instances = std::vector<std::unique_ptr<ports::RuntimeInstance>>;
+using WarmupFiles = std::map<std::string, std::string>;
+
+Result<WarmupFiles, LoadFailure> read_warmup_files(const LoadPorts& ports,
+                                                   const LoadRequest& request,
+                                                   const ModelConfig& config) {
+  WarmupFiles files;
+  for (const WarmupSample& sample : config.warmups) {
+    for (const auto& [name, input] : sample.inputs) {
+      if (input.source != WarmupInput::Source::kFile) continue;
+      BATON_ASSIGN(files[input.file],
+                   ports.repository.read_file(request.model, input.file, kMostWarmupBytes));
+    }
+  }
+  return files;
+}
+
+Result<Instances, LoadFailure> make_instances(ports::ModelRuntime& runtime,
+                                              const ModelConfig& config) {
+  Instances instances;
+  for (uint32_t i = 0; i < config.instance_count; ++i) {
+    BATON_ASSIGN(auto instance, runtime.create_instance(config));
+    instances.push_back(std::move(instance));
+  }
+  return instances;
+}
+
+std::string options_text(const RuntimeOptions& options, uint32_t instances) {
+  return std::to_string(options.intra_op_threads) + "/" + std::to_string(options.inter_op_threads) +
+         "/" + std::to_string(options.graph_level) + (options.parallel_execution ? "p" : "s") +
+         "/" + std::to_string(instances);
+}
+
+// A curve that an earlier process measured. A store that fails costs a measurement, not a model.
+std::optional<LatencyCurve> known_curve(const LoadPorts& ports, const ports::CurveKey& key) {
+  if (ports.store == nullptr) return std::nullopt;
+  auto loaded = ports.store->load_curve(key);
+  return loaded.has_value() ? std::move(*loaded) : std::nullopt;
+}
+
+struct Warmed {
+  Instances instances;
+  WarmUpReport report;
+};
+
+Result<Warmed, WarmUpFailure> warm(const LoadPorts& ports, ports::ModelRuntime& runtime,
+                                   const ModelConfig& config, const WarmUpOptions& options) {
+  auto instances = make_instances(runtime, config);
+  if (!instances.has_value()) {
+    return fail(WarmUpFailure{WarmUpFailure::Kind::kSample, instances.error().message});
+  }
+  Warmed warmed{std::move(*instances), {}};
+  BATON_ASSIGN(warmed.report, warm_up(warmed.instances, config, options, ports.clock));
+  return warmed;
+}
+
+void add_remarks(const WarmUpReport& report, std::vector<std::string>& remarks) {
+  if (!report.not_measured.empty()) remarks.push_back("not measured: " + report.not_measured);
+  if (!report.not_checked.empty()) {
+    remarks.push_back("a batch was not compared with single runs: " + report.not_checked);
+  }
+}
+
+}  // namespace
+
+Result<OpenedVersion, LoadFailure> open_version(const LoadPorts& ports,
+                                                const LoadRequest& request) {
+  const ModelConfig defaults;
+  const ModelConfig& asked = request.config ? *request.config : defaults;
+  OpenedVersion opened;
+  BATON_ASSIGN(opened.file,
+               ports.repository.model_file(request.model, request.version, asked.default_file));
+  BATON_ASSIGN(opened.runtime, ports.runtime.load(opened.file, asked.runtime));
+  if (request.config) {
+    BATON_ASSIGN(opened.config, complete_config(asked, opened.runtime->signature()));
+    opened.config.name = request.model.name;
+  } else {
+    opened.config = derive_config(request.model.name, opened.runtime->signature());
+  }
+  return opened;
+}
+
+Result<ports::LoadedVersion, LoadFailure> load_version(const LoadPorts& ports,
+                                                       const LoadRequest& request,
+                                                       const std::function<void()>& on_warming) {
+  BATON_ASSIGN(OpenedVersion opened, open_version(ports, request));
+  on_warming();
+  const ports::CurveKey key{request.model.name, request.version,
+                            ports.repository.fingerprint(opened.file) + ":" +
+                                options_text(opened.config.runtime, opened.config.instance_count)};
+  const auto known = known_curve(ports, key);
+  BATON_ASSIGN(const WarmupFiles files, read_warmup_files(ports, request, opened.config));
+  WarmUpOptions options;
+  options.known = known ? &*known : nullptr;
+  options.files = &files;
+
+  ports::LoadedVersion loaded;
+  loaded.version = request.version;
+  loaded.curve_key = key;
+  auto warmed = warm(ports, *opened.runtime, opened.config, options);
+  if (!warmed.has_value() && !request.config && opened.config.batches() &&
+      warmed.error().kind != WarmUpFailure::Kind::kSample) {
+    // Nobody asked for batching: a model that cannot is served one request at a time.
+    loaded.remarks.push_back("served without batching: " + warmed.error().message);
+    opened.config = without_batching(opened.config, opened.runtime->signature());
+    options.known = nullptr;
+    warmed = warm(ports, *opened.runtime, opened.config, options);
+  }
+  if (!warmed.has_value()) return fail(LoadFailure{warmed.error().message});
+  add_remarks(warmed->report, loaded.remarks);
+  loaded.curve = warmed->report.curve.empty() && known ? *known : warmed->report.curve;
+  if (ports.store != nullptr && !loaded.curve.empty() && !known) {
+    auto saved = ports.store->save_curve(key, loaded.curve);
+    if (!saved.has_value())
+      loaded.remarks.push_back("its curve was not saved: " + saved.error().message);
+  }
+  loaded.instances = std::move(warmed->instances);
+  loaded.runtime = std::move(opened.runtime);
+  loaded.config = std::move(opened.config);
+  protocol::model_config::encode_model_config(loaded.config);
+  return loaded;
+}
+
+}  // namespace baton::service

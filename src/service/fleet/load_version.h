@@ -1,0 +1,46 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "ports/clock.h"
+#include "ports/engine_factory.h"
+#include "ports/model_repository.h"
+#include "ports/model_runtime.h"
+#include "ports/state_store.h"
+
+namespace baton::service {
+
+// What loading needs; all of it is safe to use from several loader threads.
+struct LoadPorts {
+  ports::ModelRepository& repository;
+  ports::RuntimeLoader& runtime;
+  const ports::Clock& clock;
+  ports::StateStore* store = nullptr;  // null: curves are measured at every start
+};
+
+struct LoadRequest {
+  ports::FoundModel model;
+  int64_t version = 0;
+  std::optional<ModelConfig> config;  // absent: derived from the file
+};
+
+struct OpenedVersion {
+  ModelConfig config;  // complete, not yet encoded
+  std::string file;
+  std::unique_ptr<ports::ModelRuntime> runtime;
+};
+
+// Opens the model file and completes the configuration against it. Blocks: a loader thread, or a
+// command.
+[[nodiscard]] Result<OpenedVersion, LoadFailure> open_version(const LoadPorts& ports,
+                                                              const LoadRequest& request);
+
+// Opens, makes the instances and warms each of them up. `on_warming` is called between loading and
+// warming. Blocks.
+[[nodiscard]] Result<ports::LoadedVersion, LoadFailure> load_version(
+    const LoadPorts& ports, const LoadRequest& request, const std::function<void()>& on_warming);
+
+}  // namespace baton::service

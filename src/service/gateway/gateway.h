@@ -1,0 +1,118 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "domain/model.h"
+#include "policy/admission/admission.h"
+#include "ports/clock.h"
+#include "ports/executor.h"
+#include "ports/model_directory.h"
+#include "service/access/access_log.h"
+#include "service/telemetry/telemetry.h"
+
+namespace baton::service {
+
+using GatewayToken = Id<struct GatewayTokenTag>;
+
+struct GatewayAnswer {
+  std::optional<Refusal> refusal;               // or
+  std::shared_ptr<const InferRequest> request;  // null when the request was refused early
+  InferResult result;
+  std::string model;
+  int64_t version = 0;  // 0: none was resolved
+};
+
+class GatewaySink {
+ public:
+  virtual ~GatewaySink() = default;
+  // Exactly once for every infer(), also after cancel(); never from within infer() or cancel(). The
+  // sink may be gone after it.
+  virtual void on_answer(GatewayAnswer answer) = 0;
+};
+
+struct ModelView {
+  const ports::ModelVersion* served =
+      nullptr;                          // the version asked for, or the one that would answer
+  std::vector<int64_t> ready_versions;  // of the model, ascending
+  [[nodiscard]] bool ready() const { return served->state == ModelState::kReady; }
+};
+
+struct ServerReadiness {
+  bool ready = false;
+  std::string reason;  // why not, naming the models
+};
+
+// What one worker gives its gateway; all of it outlives the gateway.
+struct GatewayPorts {
+  const ports::Clock& clock;
+  ports::Executor& executor;
+  ports::Timers& timers;
+  const ports::ModelDirectory& models;
+  Telemetry& telemetry;
+  AccessLog& access_log;
+};
+
+struct GatewayOptions {
+  size_t worker = 0;  // index into the telemetry, and the high bits of request ids
+  policy::AdmissionLimits limits;
+  Duration max_timeout = Duration::s(3600);  // a request without a deadline gets this one
+};
+
+// One worker's requests, from a typed request to its one answer. Used on that worker only.
+class Gateway {
+ public:
+  Gateway(const GatewayPorts& ports, const GatewayOptions& options);
+  ~Gateway();
+  Gateway(const Gateway&) = delete;
+  Gateway& operator=(const Gateway&) = delete;
+
+  // `request` as a protocol decodes it: model, version, inputs, outputs, storage, and of the
+  // context all but `id`. Checked against the model, admitted, run and answered. `sink` outlives
+  // the answer.
+  GatewayToken infer(InferRequest request, GatewaySink& sink);
+  // The client has gone: queued work is dropped at once. An answered token: no effect.
+  void cancel(GatewayToken token);
+  // A request that a protocol refused before infer(): counted and logged like every other end.
+  void record_refused(const RequestContext& context, std::string_view model,
+                      const Refusal& refusal);
+
+  [[nodiscard]] ServerReadiness server_ready();
+  // Errors: kNotFound, or kNotReady when the model has no version at all. Valid during this turn.
+  [[nodiscard]] Result<ModelView, Refusal> view(const std::string& model,
+                                                std::optional<int64_t> version);
+
+  [[nodiscard]] const ports::Directory& directory();
+  [[nodiscard]] size_t in_flight() const { return calls_.size(); }
+  [[nodiscard]] size_t worker() const { return options_.worker; }
+
+ private:
+  class LiveCall;
+  using ModelPtr = std::shared_ptr<const ports::ModelVersion>;
+
+  [[nodiscard]] Result<ModelPtr, Refusal> find_model(const std::string& name,
+                                                     std::optional<int64_t> version);
+  Result<void, Refusal> start(LiveCall& call, InferRequest& request);
+  void arm(LiveCall& call);
+  void on_timer(uint64_t token);
+  void on_end(LiveCall& call, ports::EngineEnd end);
+  // The only way out: exactly once for every call.
+  void settle(LiveCall& call, EndReason reason, GatewayAnswer answer,
+              const ports::CallTimings& timings);
+  void refuse(LiveCall& call, Refusal refusal, const ports::CallTimings& timings);
+
+  GatewayPorts ports_;
+  GatewayOptions options_;
+  std::shared_ptr<const ports::Directory> directory_;
+  uint64_t directory_generation_ = 0;
+  uint64_t next_token_ = 1;
+  policy::AdmissionSnapshot reserved_;
+  std::unordered_map<uint64_t, std::unique_ptr<LiveCall>> calls_;  // by token; never iterated
+};
+
+}  // namespace baton::service

@@ -1,0 +1,156 @@
+#include "service/gateway/typed_front.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "domain/engine_kind.h"
+#include "domain/version.h"
+#include "protocol/oip/metadata.h"
+
+namespace baton::service {
+namespace {
+
+std::vector<TensorSpec> with_batch_dimension(const std::vector<TensorSpec>& specs, bool batches) {
+  std::vector<TensorSpec> out = specs;
+  if (batches) {
+    for (TensorSpec& spec : out) spec.dims.insert(spec.dims.begin(), -1);
+  }
+  return out;
+}
+
+// The requested outputs in the requested order; the model's order when none were named.
+void order_outputs(const InferRequest& request, InferResult& result) {
+  std::vector<Tensor> ordered;
+  for (const RequestedOutput& wanted : request.outputs) {
+    const auto found = std::ranges::find(result.outputs, wanted.name, &Tensor::name);
+    if (found != result.outputs.end()) ordered.push_back(std::move(*found));
+  }
+  if (!request.outputs.empty()) result.outputs = std::move(ordered);
+}
+
+}  // namespace
+
+class TypedFront::Call final : public GatewaySink {
+ public:
+  Call(TypedFront& front, ports::InferSink sink) : front_(front), sink_(std::move(sink)) {}
+
+  void on_answer(GatewayAnswer answer) override {
+    ports::InferSink sink = std::move(sink_);
+    front_.calls_.erase(token.value());  // destroys this
+    if (answer.refusal) {
+      sink(fail(std::move(*answer.refusal)));
+      return;
+    }
+    order_outputs(*answer.request, answer.result);
+    sink(ports::InferAnswer{std::move(answer.model), answer.version, std::move(answer.result)});
+  }
+
+ private:
+  TypedFront& front_;
+  ports::InferSink sink_;
+
+ public:
+  GatewayToken token;
+};
+
+TypedFront::TypedFront(Gateway& gateway, const ports::Clock& clock, const AccessControl* access)
+    : gateway_(gateway), clock_(clock), access_(access) {}
+
+TypedFront::~TypedFront() {
+  BATON_CHECK(calls_.empty());
+}
+
+Result<void, Refusal> TypedFront::admit(const ports::Caller& caller) const {
+  if (access_ == nullptr) return {};
+  if (auto refusal = access_->refuse(caller.authorization, std::nullopt)) {
+    return fail(std::move(*refusal));
+  }
+  return {};
+}
+
+ports::InferToken TypedFront::infer(const ports::Caller& caller,
+                                    std::shared_ptr<InferRequest> request, ports::InferSink sink) {
+  if (auto admitted = admit(caller); !admitted.has_value()) {
+    gateway_.record_refused(request->context, request->model, admitted.error());
+    sink(fail(std::move(admitted).error()));
+    return ports::InferToken();
+  }
+  if (access_ != nullptr) {
+    request->context.tenant = access_->tenant_of(caller.authorization, std::nullopt);
+  }
+  auto owned = std::make_unique<Call>(*this, std::move(sink));
+  Call& call = *owned;
+  call.token = gateway_.infer(std::move(*request), call);
+  calls_.emplace(call.token.value(), std::move(owned));
+  return ports::InferToken(call.token.value());
+}
+
+void TypedFront::cancel(ports::InferToken token) {
+  gateway_.cancel(GatewayToken(token.value()));
+}
+
+void TypedFront::count_refused(std::string_view model, EndReason reason) {
+  RequestContext context;
+  context.protocol = Protocol::kGrpc;
+  context.arrival = clock_.now();
+  gateway_.record_refused(context, model, {reason, "", {}});
+}
+
+bool TypedFront::server_ready() {
+  return gateway_.server_ready().ready;
+}
+
+ports::ServerDescription TypedFront::server() {
+  ports::ServerDescription description;
+  description.name = "baton";
+  description.version = kBatonVersion;
+  for (std::string_view extension : protocol::oip::extensions()) {
+    description.extensions.emplace_back(extension);
+  }
+  return description;
+}
+
+ports::ModelReadiness TypedFront::model_ready(std::string_view model,
+                                              std::optional<int64_t> version) {
+  const auto view = gateway_.view(std::string(model), version);
+  if (!view.has_value()) {
+    return {view.error().reason != EndReason::kNotFound, false, view.error().message};
+  }
+  return {true, view->ready(), view->served->reason};
+}
+
+Result<ModelView, Refusal> TypedFront::ready_view(const ports::Caller& caller,
+                                                  std::string_view model,
+                                                  std::optional<int64_t> version) {
+  BATON_TRY(admit(caller));
+  BATON_ASSIGN(ModelView view, gateway_.view(std::string(model), version));
+  if (!view.ready()) {
+    return fail(
+        Refusal{EndReason::kNotReady, "model \"" + std::string(model) + "\" is not ready", {}});
+  }
+  return view;
+}
+
+Result<ports::ModelDescription, Refusal> TypedFront::model(const ports::Caller& caller,
+                                                           std::string_view model,
+                                                           std::optional<int64_t> version) {
+  BATON_ASSIGN(const ModelView view, ready_view(caller, model, version));
+  const ModelConfig& config = view.served->config;
+  ports::ModelDescription description;
+  description.name = config.name;
+  description.platform = engine_kind_row(EngineKind::kOnnx).platform;
+  for (int64_t number : view.ready_versions) description.versions.push_back(std::to_string(number));
+  description.inputs = with_batch_dimension(config.inputs, config.batches());
+  description.outputs = with_batch_dimension(config.outputs, config.batches());
+  return description;
+}
+
+Result<std::string, Refusal> TypedFront::model_config(const ports::Caller& caller,
+                                                      std::string_view model,
+                                                      std::optional<int64_t> version) {
+  BATON_ASSIGN(const ModelView view, ready_view(caller, model, version));
+  return view.served->config.serialized;
+}
+
+}  // namespace baton::service

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+
+#include "ports/inference_front.h"
+#include "service/access/access_control.h"
+#include "service/gateway/gateway.h"
+
+namespace baton::service {
+
+// What protocols with typed messages ask of one worker: authentication in front of its gateway.
+class TypedFront final : public ports::InferenceFront {
+ public:
+  // All arguments outlive the front. A null access control lets everybody in.
+  TypedFront(Gateway& gateway, const ports::Clock& clock, const AccessControl* access);
+  ~TypedFront() override;
+
+  ports::InferToken infer(const ports::Caller& caller, std::shared_ptr<InferRequest> request,
+                          ports::InferSink sink) override;
+  void cancel(ports::InferToken token) override;
+  void count_refused(std::string_view model, EndReason reason) override;
+  bool server_ready() override;
+  ports::ServerDescription server() override;
+  ports::ModelReadiness model_ready(std::string_view model,
+                                    std::optional<int64_t> version) override;
+  Result<ports::ModelDescription, Refusal> model(const ports::Caller& caller,
+                                                 std::string_view model,
+                                                 std::optional<int64_t> version) override;
+  Result<std::string, Refusal> model_config(const ports::Caller& caller, std::string_view model,
+                                            std::optional<int64_t> version) override;
+
+ private:
+  class Call;
+  [[nodiscard]] Result<void, Refusal> admit(const ports::Caller& caller) const;
+  Result<ModelView, Refusal> ready_view(const ports::Caller& caller, std::string_view model,
+                                        std::optional<int64_t> version);
+
+  Gateway& gateway_;
+  const ports::Clock& clock_;
+  const AccessControl* access_;
+  std::unordered_map<uint64_t, std::unique_ptr<Call>> calls_;  // by token; never iterated
+};
+
+}  // namespace baton::service

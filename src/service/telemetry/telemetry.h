@@ -1,0 +1,65 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/metrics.h"
+#include "domain/end_reason.h"
+#include "domain/request.h"
+#include "ports/engine.h"
+#include "ports/model_directory.h"
+
+namespace baton::service {
+
+// What one worker counts of one model version. Written by that worker only.
+struct ModelCells {
+  Counter started;
+  std::array<Counter, kEndReasonCount> ended;  // by EndReason
+  Counter items_done;                          // rows of successful requests
+  LatencyHistogram total;                      // arrival to answer, successes
+  LatencyHistogram queue;                      // queued to batch start
+  LatencyHistogram compute;                    // the model's own run
+  Counter compute_input_ns;
+  Counter compute_output_ns;
+};
+
+// What one worker counts whatever the model.
+struct WorkerCells {
+  std::array<Counter, kEndReasonCount> refused;  // before a model was known, by EndReason
+  Counter requests;
+};
+
+// The series of all models and workers. Workers are fixed at construction; models are added while
+// serving, up to kMostModels.
+class Telemetry {
+ public:
+  static constexpr size_t kMostModels = 4096;
+
+  explicit Telemetry(size_t workers);
+  ~Telemetry();
+
+  // The controller thread. The slot of a model version; an existing one is given again. Nothing
+  // when kMostModels are in use.
+  std::optional<size_t> slot_for(const std::string& model, int64_t version);
+  // The worker's own cells; the worker's thread only.
+  ModelCells& cells(size_t worker, size_t slot);
+  WorkerCells& cells(size_t worker) { return *workers_[worker]; }
+
+  // The whole exposition in Prometheus text. Any thread.
+  [[nodiscard]] std::string render(const ports::Directory& directory) const;
+  // Requests admitted and not yet ended, over all workers and models. Any thread.
+  [[nodiscard]] uint64_t in_flight() const;
+
+ private:
+  struct Series;
+  void render_models(std::string& out, const ports::Directory& directory) const;
+  std::vector<std::unique_ptr<WorkerCells>> workers_;
+  std::array<std::atomic<Series*>, kMostModels> series_{};
+  std::atomic<size_t> series_count_{0};
+};
+
+}  // namespace baton::service
