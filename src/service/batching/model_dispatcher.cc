@@ -245,6 +245,7 @@ ports::NextBatch ModelDispatcher::next(ports::InstanceIndex instance, Instant no
   now = advance(now);
   BATON_CHECK(instances_[instance].state != InstanceState::kBusy && !batch.formed());
   expire(ended);
+  policy::demote_hopeless(queues_, outlook(), now);
   const policy::BatchChoice choice = policy::choose_batch(queues_, rules_, outlook(), now);
   Instance& asker = instances_[instance];
   ports::NextBatch out;
