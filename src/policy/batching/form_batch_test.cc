@@ -334,15 +334,18 @@ TEST(BatchQueues, AgreeWithASimpleList) {
       list.erase(victim);
     }
     uint64_t items = 0;
+    uint64_t bytes = 0;
     Instant first = Instant::never();
     Instant expires = Instant::never();
     for (const auto& [slot, entry] : list) {
       items += entry.call.items;
+      bytes += entry.call.bytes;
       first = std::min(first, rank_of(entry.call, RankRule()));
       expires = std::min(expires, entry.call.queue_deadline);
     }
     ASSERT_EQ(queues.calls(), list.size());
     ASSERT_EQ(queues.items(), items);
+    ASSERT_EQ(queues.bytes(), bytes);
     ASSERT_EQ(queues.first_rank(), first);
     ASSERT_EQ(queues.first_expired(now).has_value(), expires <= now);
   }
