@@ -18,6 +18,7 @@ struct LoadedVersion {
   std::unique_ptr<ModelRuntime> runtime;
   std::vector<std::unique_ptr<RuntimeInstance>> instances;  // destroyed before the runtime
   LatencyCurve curve;                                       // empty: not measured
+  CurveKey curve_key;                                       // under which its curve is kept
   std::vector<std::string> remarks;                         // what the operator should know
 };
 

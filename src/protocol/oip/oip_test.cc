@@ -78,8 +78,9 @@ TEST(DecodeRequest, DataMayStandBeforeItsType) {
 
 TEST(DecodeRequest, ReadsBinaryTensorsInPlace) {
   const std::string json =
-      R"({"parameters":{"binary_data_output":true},"inputs":[{"name":"x","shape":[2],"datatype":"INT32",)"
-      R"("parameters":{"binary_data_size":8}}],"outputs":[{"name":"y"},{"name":"z","parameters":{"binary_data":false}}]})";
+      R"({"parameters":{"binary_data_output":true},"inputs":[{"name":"x","shape":[2],)"
+      R"("datatype":"INT32","parameters":{"binary_data_size":8}}],"outputs":[{"name":"y"},)"
+      R"({"name":"z","parameters":{"binary_data":false}}]})";
   const Body body(json + std::string("\1\0\0\0\2\0\0\0", 8));
   const auto decoded = decode(body, std::to_string(json.size()));
   ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
