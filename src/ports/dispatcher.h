@@ -73,9 +73,10 @@ class Dispatcher {
   // yet.
   virtual NextBatch next(InstanceIndex instance, Instant now, Batch& batch,
                          std::vector<EndedCall>& ended) = 0;
-  // The batch of `instance` ended; the instance asks for its next batch soon. Calls that were
-  // aborted while it ran are not told again: they stay in `batch`, so that the caller frees them
-  // outside its lock.
+  // The batch of `instance` ended. When a batch of several fails, each member is queued again to
+  // run alone: one client's values do not fail another's request. The instance asks for its next
+  // batch soon. Calls that were aborted while it ran are not told again: they stay in `batch`, so
+  // that the caller frees them outside its lock.
   virtual void finish(InstanceIndex instance, Batch& batch,
                       Result<BatchResult, RunFailure>& outcome, Instant now,
                       std::vector<EndedCall>& ended) = 0;

@@ -68,6 +68,17 @@ void Checker::on_batch(const ports::Batch& batch, uint64_t max_items, bool merge
   }
 }
 
+// A failed batch's members that have not ended are queued again until their deadlines.
+void Checker::on_retried(const ports::Batch& batch) {
+  for (const ports::DispatchedCall& member : batch.members) {
+    if (member.call.request == nullptr) continue;  // ended, and moved from
+    Call* call = find(member.call.request->context.id.value());
+    if (call == nullptr || call->state != State::kRunning) continue;
+    call->state = State::kQueued;
+    call->queue_deadline = call->deadline;
+  }
+}
+
 void Checker::on_end(uint64_t number, EndReason reason, Instant now) {
   Call* call = find(number);
   if (call == nullptr || (call->state != State::kQueued && call->state != State::kRunning)) {

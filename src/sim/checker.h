@@ -40,6 +40,7 @@ class Checker {
   void on_accepted(uint64_t number, Instant queue_deadline, Instant deadline, Instant now);
   void on_refused(uint64_t number);
   void on_batch(const ports::Batch& batch, uint64_t max_items, bool merge, Instant now);
+  void on_retried(const ports::Batch& batch);
   void on_end(uint64_t number, EndReason reason, Instant now);
   // After each event, with what the dispatchers say that they hold.
   void on_event(uint64_t queued, uint64_t running, Instant now);

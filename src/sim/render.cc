@@ -9,7 +9,7 @@ std::string reproduce_command(const ScenarioOptions& options) {
   std::string command =
       fmt::format("baton sim run --seed {} --scenario {}", options.seed, options.scenario);
   if (options.duration > Duration()) {
-    command += fmt::format(" --duration {}s", options.duration.seconds());
+    command += fmt::format(" --duration {:g}s", options.duration.seconds());
   }
   if (options.fault != PlantedFault::kNone) {
     command += fmt::format(" --fault {}", planted_fault_name(options.fault));
@@ -20,7 +20,7 @@ std::string reproduce_command(const ScenarioOptions& options) {
 std::string render_text(const ScenarioResult& result) {
   std::string text = fmt::format(
       "{}: {}\n"
-      "  {} s of virtual time, seed {}, {} events, trace {:016x}\n"
+      "  {:g} s of virtual time, seed {}, {} events, trace {:016x}\n"
       "  {} requests: {} answered, {} refused, {} expired, {} cancelled, {} failed\n"
       "  latency ms: mean {:.3f}, p50 {:.3f}, p90 {:.3f}, p99 {:.3f}, p99.9 {:.3f}\n"
       "  {} batches, {:.2f} items each\n",

@@ -37,6 +37,7 @@ class Run final : public SimListener {
   ScenarioResult finish();
 
   void on_batch(const ports::Batch& batch, const ModelConfig& config) override;
+  void on_retried(const ports::Batch& batch) override { checker_.on_retried(batch); }
   void on_ended(std::vector<ports::EndedCall>& ended) override;
 
  private:

@@ -86,6 +86,12 @@ TEST(MaxRateWithin, BatchingServesSeveralTimesWhatSingleRunsDo) {
   EXPECT_LT(batched, 32 / 6.99e-3);
 }
 
+TEST(Overload, ServesWhatTheDeviceCanInTime) {
+  // 6,000 a second with deadlines of 25 to 75 ms; the device serves 4,578 at most.
+  const ScenarioResult result = run("overload", 1, Duration::s(10));
+  EXPECT_GT(result.answered, 10 * 4578 * 85 / 100) << render_text(result);
+}
+
 TEST(MixedShapes, ServeAtFourFifthsOfSaturationLikeOne) {  // server#8156
   const auto alternate = [](uint32_t shapes) {
     Scenario scenario{.name = "shapes", .about = "shapes at 80 % of saturation"};

@@ -110,8 +110,9 @@ void SimModel::finish(ports::InstanceIndex index) {
   }
   instance.terminated = false;
   dispatcher_.finish(index, instance.batch, outcome, parts_.world.now(), ended_);
-  instance.batch.members.clear();
   tell();
+  if (!outcome && !outcome.error().terminated) parts_.listener.on_retried(instance.batch);
+  instance.batch.members.clear();
   if (parts_.permits.contended(dispatcher_.most_urgent())) give_back(instance);
   ask(index);
 }

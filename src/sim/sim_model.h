@@ -37,6 +37,8 @@ class SimListener {
  public:
   virtual ~SimListener() = default;
   virtual void on_batch(const ports::Batch& batch, const ModelConfig& config) = 0;
+  // Those that have not ended run again, each alone.
+  virtual void on_retried(const ports::Batch& batch) = 0;
   virtual void on_ended(std::vector<ports::EndedCall>& ended) = 0;
 };
 

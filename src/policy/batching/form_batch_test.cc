@@ -162,14 +162,34 @@ TEST_F(FormBatch, ACallThatIsLateAnywayDoesNotShrinkTheBatch) {
   measured(steep_curve(), 8);
   push(1, {.deadline = at_us(400)});
   push_many(1, 7);
-  EXPECT_EQ(choose().items, 8U);
+  EXPECT_EQ(choose().items, 7U);
+}
+
+TEST_F(FormBatch, CallsThatWouldMissTheirDeadlineLeaveTheirPlacesToOthers) {
+  measured(steep_curve(), 8);
+  outlook.arrivals_per_second = 6000;  // more than any size serves
+  for (int i = 0; i < 8; ++i) push(1, {.deadline = at_us(1300)});
+  for (int i = 0; i < 8; ++i) push(1, {.deadline = at_us(2500)});
+  const BatchChoice choice = choose();
+  EXPECT_EQ(choice.items, 8U);
+  EXPECT_EQ(form().front(), 8U) << "the first eight would all be late in a full batch";
+}
+
+TEST_F(FormBatch, HopelessCallsRunOnlyWhenNothingElseWaits) {
+  measured(steep_curve(), 8);
+  const Slot hopeless = push(1, {.deadline = at_us(500)});
+  const Slot fine = push(2, {.deadline = at_us(50'000)});
+  demote_hopeless(queues, outlook, kStart);
+  EXPECT_EQ(form(), std::vector<Slot>{fine});
+  EXPECT_EQ(form(), std::vector<Slot>{hopeless});
 }
 
 TEST_F(FormBatch, DoesNotShrinkBelowWhatKeepsUpWithTheArrivals) {
   measured(steep_curve(), 8);
   outlook.arrivals_per_second = 4000;  // 8 / 1.7 ms = 4,700 a second keeps up, 1 / 1 ms does not
-  for (int i = 0; i < 8; ++i) push(1, {.deadline = at_us(1050)});
-  EXPECT_EQ(choose().items, 8U);
+  push(1, {.deadline = at_us(1050)});
+  for (int i = 0; i < 7; ++i) push(1, {.deadline = at_us(9000)});
+  EXPECT_EQ(choose().items, 7U) << "one deadline is not worth seven places";
 }
 
 TEST_F(FormBatch, DoesNotWaitUnlessADelayIsAllowed) {
@@ -314,15 +334,18 @@ TEST(BatchQueues, AgreeWithASimpleList) {
       list.erase(victim);
     }
     uint64_t items = 0;
+    uint64_t bytes = 0;
     Instant first = Instant::never();
     Instant expires = Instant::never();
     for (const auto& [slot, entry] : list) {
       items += entry.call.items;
+      bytes += entry.call.bytes;
       first = std::min(first, rank_of(entry.call, RankRule()));
       expires = std::min(expires, entry.call.queue_deadline);
     }
     ASSERT_EQ(queues.calls(), list.size());
     ASSERT_EQ(queues.items(), items);
+    ASSERT_EQ(queues.bytes(), bytes);
     ASSERT_EQ(queues.first_rank(), first);
     ASSERT_EQ(queues.first_expired(now).has_value(), expires <= now);
   }

@@ -58,6 +58,7 @@ class ModelDispatcher final : public ports::Dispatcher {
     ports::DispatchedCall call;
     SlotState state = SlotState::kFree;
     ports::InstanceIndex instance = 0;
+    bool alone = false;  // not to be joined: its batch failed
   };
   // kAsking: free, and a thread is on its way to next().
   enum class InstanceState : uint8_t { kAsking, kIdle, kBusy };
@@ -91,6 +92,10 @@ class ModelDispatcher final : public ports::Dispatcher {
   void expire(std::vector<ports::EndedCall>& ended);
   void fill(ports::InstanceIndex instance, const policy::BatchChoice& choice, ports::Batch& batch);
   void end_queued(policy::Slot slot, EndReason reason, std::vector<ports::EndedCall>& ended);
+  [[nodiscard]] bool retries_alone(
+      const ports::Batch& batch,
+      const Result<ports::BatchResult, ports::RunFailure>& outcome) const;
+  void requeue_alone(policy::Slot slot);
   void learn(uint64_t items, Duration duration);
   [[nodiscard]] Duration drain_time() const;
   void record(Decision decision);
@@ -110,7 +115,8 @@ class ModelDispatcher final : public ports::Dispatcher {
   std::vector<policy::Slot> chosen_;  // of the batch being formed
   std::vector<Instance> instances_;
   size_t running_ = 0;
-  ports::EngineStats stats_;  // what was done; what is held is filled in when asked
+  uint64_t failed_alone_ = 0;  // runs of one call that failed since one succeeded
+  ports::EngineStats stats_;   // what was done; what is held is filled in when asked
   bool closed_ = false;
   EndReason closed_because_ = EndReason::kShuttingDown;
   Instant now_;

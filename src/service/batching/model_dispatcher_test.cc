@@ -50,6 +50,12 @@ struct Dispatcher : ::testing::Test {
     dispatcher->finish(instance, batch, outcome, now, ended);
     batch.members.clear();
   }
+  void fail_run() {
+    Result<ports::BatchResult, ports::RunFailure> outcome =
+        fail(ports::RunFailure{.message = "input 'ids' is out of range"});
+    dispatcher->finish(0, batches[0], outcome, now, ended);
+    batches[0].members.clear();
+  }
   static InferRequest with_deadline(Instant deadline) {
     InferRequest request;
     request.context.deadline = deadline;
@@ -216,15 +222,45 @@ TEST_F(Dispatcher, AnOldIdReachesNobodyWhenItsSlotIsTakenAgain) {
   EXPECT_EQ(dispatcher->queued_calls(), 1U);
 }
 
-TEST_F(Dispatcher, AFailedRunEndsEveryMemberWithItsMessage) {
+TEST_F(Dispatcher, OneCallsBadValuesDoNotFailTheOthersOfItsBatch) {
   make();
+  for (int i = 0; i < 3; ++i) submit();
+  ask();
+  const ports::CallId bad = batches[0].members[1].id;
+  fail_run();
+  EXPECT_TRUE(ended.empty());
+  submit();  // does not join those that run alone
+  for (int i = 0; i < 4; ++i) {
+    ask();
+    ASSERT_EQ(batches[0].members.size(), 1U);
+    batches[0].members[0].id == bad ? fail_run() : finish();
+  }
+  ASSERT_EQ(ended.size(), 4U);
+  for (const EndedCall& end : ended) {
+    EXPECT_EQ(end.end.reason, end.call.id == bad ? EndReason::kEngineFailed : EndReason::kOk);
+  }
+}
+
+TEST_F(Dispatcher, AModelThatAlwaysFailsIsNotRunAgainForEachMember) {
+  make();
+  for (int i = 0; i < 20; ++i) {
+    submit();
+    ask();
+    fail_run();
+  }
   submit();
   submit();
   ask();
-  Result<ports::BatchResult, ports::RunFailure> outcome =
-      fail(ports::RunFailure{.message = "input 'ids' is out of range"});
-  dispatcher->finish(0, batches[0], outcome, now, ended);
-  ASSERT_EQ(ended.size(), 2U);
+  fail_run();
+  EXPECT_EQ(ended.size(), 22U);
+}
+
+TEST_F(Dispatcher, AFailedRunEndsItsCallWithItsMessage) {
+  make();
+  submit();
+  ask();
+  fail_run();
+  ASSERT_EQ(ended.size(), 1U);
   for (const EndedCall& end : ended) {
     EXPECT_EQ(end.end.reason, EndReason::kEngineFailed);
     EXPECT_EQ(end.end.refusal.message, "input 'ids' is out of range");
