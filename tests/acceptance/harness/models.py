@@ -2,10 +2,13 @@
 
 import pathlib
 import sys
+import time
 
 import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+
+from harness import reference
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "examples" / "quickstart"))
@@ -94,8 +97,7 @@ def slow(rounds, size=384, dims=(-1, 4)):
 
     The matrices depend on X, so that nothing can be folded, and are multiplied by zero at the end.
     """
-    half = numpy.float32(0.5) / size
-    constants = [constant("seed", numpy.full((size, size), half, numpy.float32)),
+    constants = [constant("seed", numpy.full((size, size), 1 / size, numpy.float32)),
                  constant("zero", numpy.float32(0))]
     nodes = [helper.make_node("ReduceMean", ["X"], ["mean"], keepdims=0),
              helper.make_node("Mul", ["mean", "zero"], ["nothing"]),
@@ -110,7 +112,7 @@ def slow(rounds, size=384, dims=(-1, 4)):
 
 def spin(size=256):
     """Y = X after as many products of matrices as the input ROUNDS says: its caller picks how long a run takes."""
-    constants = [constant("seed", numpy.full((size, size), 0.5 / size, numpy.float32)),
+    constants = [constant("seed", numpy.full((size, size), 1 / size, numpy.float32)),
                  constant("zero", numpy.float32(0))]
     body_nodes = [helper.make_node("MatMul", ["state", "seed"], ["next"]),
                   helper.make_node("Identity", ["go"], ["again"])]
@@ -128,6 +130,21 @@ def spin(size=256):
              helper.make_node("Add", ["X", "lost"], ["Y"])]
     inputs = [value("X", "FP32", [-1, 4]), value("ROUNDS", "INT64", [-1, 1])]
     return model(nodes, inputs, [value("Y", "FP32", [-1, 4])], constants)
+
+
+def rounds_for(seconds):
+    """How many rounds make `slow` take about this long here."""
+    made = reference.session(slow(8).SerializeToString())
+    row = {"X": numpy.zeros((1, 4), numpy.float32)}
+    made.run(None, row)
+    best = min(_timed(made, row) for _ in range(5))
+    return max(int(8 * seconds / best), 1)
+
+
+def _timed(made, arrays):
+    started = time.perf_counter()
+    made.run(None, arrays)
+    return time.perf_counter() - started
 
 
 def tensor_text(side, name, datatype, dims, extra=""):
@@ -163,6 +180,7 @@ def write_general(repository):
     write(repository, "flat_bytes", identity("BYTES", [-1]))
     write(repository, "scalar", identity("FP32", []))
     write(repository, "dynamic", affine([-1, -1, -1]))
+    write(repository, "slow", slow(rounds_for(0.06)), batching_config(8))
     write(repository, "fixed", affine([3, 4]))
     write(repository, "versions", affine([-1, 2], 1.0, 0.0), "version_policy { all { } }\n", (1, 3))
     write(repository, "versions", affine([-1, 2], 10.0, 0.0), versions=(2,))

@@ -3,7 +3,8 @@
 import onnxruntime
 
 
-def session(path):
+def session(model):
+    """A session on a path, or on a model's bytes."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
@@ -11,7 +12,8 @@ def session(path):
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 4
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(model if isinstance(model, bytes) else str(model), options,
+                                        providers=["CPUExecutionProvider"])
 
 
 def answers(path, arrays):

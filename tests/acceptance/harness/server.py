@@ -86,7 +86,9 @@ class Server:
     def wait_ready(self, timeout_s=START_S):
         def ready():
             assert self.process.poll() is None, f"baton ended with {self.process.returncode}:\n{self.log()}"
-            return self.get("/v2/health/ready").status == 200
+            answer = self.get("/v2/health/ready")
+            assert b" failed" not in answer.body, f"{answer.body.decode()}\n{self.log()}"
+            return answer.status == 200
         wait_for(ready, timeout_s, "readiness")
         return self
 
