@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 
@@ -16,6 +17,9 @@ NO_GRPC = "gRPC is not served yet: the ports file has no \"grpc\" key"
 
 
 def pytest_configure(config):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:  # some tests hold thousands of connections
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 20_000), hard))
     config.addinivalue_line("markers", "slow: takes more than half a minute")
 
 
@@ -80,7 +84,7 @@ def make_server(tmp_path):
         running.start()
         return running.wait_ready() if ready else running
     yield start
-    ends = [(running, running.stop()) for running in started if not running.killed]
+    ends = [(running, running.stop()) for running in started]
     for running, status in ends:
         assert status == 0, f"baton ended with {status}:\n{running.log()[-4000:]}"
 

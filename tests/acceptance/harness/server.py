@@ -122,9 +122,9 @@ class Server:
         return self.process.wait(timeout_s)
 
     def stop(self):
-        """SIGTERM, a bounded wait, SIGKILL; returns the exit status."""
-        if self.process is None or self.killed:
-            return None
+        """SIGTERM, a bounded wait, SIGKILL; returns the exit status, None where it had to be killed."""
+        if self.killed:
+            return self.process.returncode if self.process.returncode >= 0 else None
         try:
             if self.process.poll() is None:
                 self.terminate()
