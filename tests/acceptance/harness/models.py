@@ -132,6 +132,13 @@ def spin(size=256):
     return model(nodes, inputs, [value("Y", "FP32", [-1, 4])], constants)
 
 
+def square():
+    """Y = the mean of X times itself, over two dimensions of any size: work grows with the cube of a side."""
+    nodes = [helper.make_node("MatMul", ["X", "X"], ["product"]),
+             helper.make_node("ReduceMean", ["product"], ["Y"], axes=[1, 2], keepdims=0)]
+    return model(nodes, [value("X", "FP32", [-1, -1, -1])], [value("Y", "FP32", [-1])])
+
+
 def rounds_for(seconds):
     """How many rounds make `slow` take about this long here."""
     made = reference.session(slow(8).SerializeToString())
