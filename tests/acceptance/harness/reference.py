@@ -1,5 +1,10 @@
 """What ONNX Runtime in Python answers, with the options that baton's sessions have."""
 
+import ctypes
+
+import ml_dtypes
+import numpy
+import onnx
 import onnxruntime
 
 
@@ -20,4 +25,20 @@ def answers(path, arrays):
     """{output: array}"""
     made = session(path)
     names = [item.name for item in made.get_outputs()]
-    return dict(zip(names, made.run(names, arrays)))
+    given = {name: _to_runtime(array) for name, array in arrays.items()}
+    return dict(zip(names, map(_to_numpy, made.run_with_ort_values(names, given))))
+
+
+def _to_runtime(array):
+    if array.dtype == ml_dtypes.bfloat16:
+        bits = array.view(numpy.uint16)
+        return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, onnx.TensorProto.BFLOAT16)
+    return onnxruntime.OrtValue.ortvalue_from_numpy(array)
+
+
+def _to_numpy(value):
+    if value.data_type() != "tensor(bfloat16)":
+        return value.numpy()
+    # numpy does not know the type, so ONNX Runtime hands it out as memory alone.
+    bits = ctypes.string_at(value.data_ptr(), value.tensor_size_in_bytes())
+    return numpy.frombuffer(bits, ml_dtypes.bfloat16).reshape(value.shape())
