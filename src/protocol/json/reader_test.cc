@@ -22,7 +22,7 @@ std::vector<T> elements(std::string_view text, DataType type, std::string* error
       text, [&](JsonValue& root) { return root.append_elements(type, 100, out); });
   if (!result.has_value() && error != nullptr) *error = result.error().message;
   std::vector<T> values(out.size() / sizeof(T));
-  std::memcpy(values.data(), out.data(), values.size() * sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), out.data(), values.size() * sizeof(T));
   return values;
 }
 
