@@ -1,0 +1,1 @@
+"""What the acceptance tests stand on: models, servers, clients and load."""

@@ -1,0 +1,193 @@
+"""Start, readiness and end of a server: SIGTERM under load loses nothing."""
+
+import json
+import resource
+import subprocess
+import threading
+import time
+
+import pytest
+
+from harness import load, models, raw_http, server
+
+PAIR = raw_http.infer_body([("INPUT0", "INT32", [1, 16], list(range(16))), ("INPUT1", "INT32", [1, 16], [1] * 16)])
+REQUEST = raw_http.post("/v2/models/simple/infer", PAIR)
+
+
+@pytest.fixture(scope="module", name="simple_models")
+def make_simple_models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("simple")
+    models.write_simple(folder)
+    return folder
+
+
+@pytest.fixture(scope="module", name="slow_models")
+def make_slow_models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("slow")
+    models.write(folder, "slow", models.slow(models.rounds_for(0.3), dims=(1, 4)))
+    models.write_simple(folder)
+    return folder
+
+
+def slow_request(rows=1):
+    return raw_http.post("/v2/models/slow/infer", raw_http.infer_body([("X", "FP32", [rows, 4], [1.0] * 4 * rows)]))
+
+
+def test_sigterm_under_load_fails_no_request(make_server, simple_models):
+    # server#6230, server#6286, server#6939: not ready at once, served on through the lame-duck time
+    running = make_server(simple_models, lame_duck_ms=3000)
+    with load.Load(running.ports["http"], REQUEST, rate=600, connections=24) as generator:
+        server.wait_for(lambda: len(generator.outcomes) > 600, 20, "load")
+        terminated = time.monotonic()
+        running.terminate()
+        server.wait_for(lambda: running.get("/v2/health/ready").status == 503, 1, "not ready after SIGTERM")
+        assert time.monotonic() - terminated < 0.5
+        assert running.get("/livez").status == 200
+        for _ in range(40):  # new connections are served as well
+            assert running.infer("simple", PAIR).status == 200
+        server.wait_for(lambda: time.monotonic() > terminated + 2.4, 5, "most of the lame-duck time")
+        generator.stop()
+    assert running.wait_exit() == 0
+    assert generator.failed() == []
+    assert generator.count_since(terminated) >= 500 * 2.2
+    rate = len(generator.outcomes) / (generator.outcomes[-1].intended - generator.outcomes[0].intended)
+    assert rate >= 500 and generator.opened >= 20
+    late = load.percentile([outcome.latency_s for outcome in generator.outcomes if outcome.intended > terminated], 99)
+    assert late < 0.25
+
+
+def test_a_ready_probe_turns_503_with_a_reason_while_models_answer(make_server, simple_models):
+    running = make_server(simple_models, lame_duck_ms=20_000)
+    running.terminate()
+    server.wait_for(lambda: running.get("/readyz").status == 503, 1, "not ready")
+    for path in ("/readyz", "/v2/health/ready"):
+        answer = running.get(path)
+        assert answer.status == 503 and "shutting down" in answer.json()["error"], answer.body
+    assert running.get("/readyz", protocol="metrics").status == 503
+    assert running.get("/livez").status == 200
+    assert running.infer("simple", PAIR).status == 200
+    running.terminate()  # the second signal ends the lame-duck time
+    assert running.wait_exit(10) == 0
+
+
+def test_work_in_flight_is_finished_after_the_lame_duck_time(make_server, slow_models):
+    running = make_server(slow_models, lame_duck_ms=100)
+    answers = []
+
+    def ask():
+        with raw_http.Connection(running.ports["http"]) as connection:
+            answers.append(connection.ask(slow_request()))
+    threads = [threading.Thread(target=ask) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    server.wait_for(lambda: running.metric("inference_requests_in_flight", model="slow") == 6, 10, "six in flight")
+    running.terminate()
+    for thread in threads:
+        thread.join(30)
+    assert [answer.status for answer in answers] == [200] * 6
+    assert running.wait_exit() == 0
+
+
+def test_idle_connections_do_not_hold_the_end_up(make_server, simple_models):
+    running = make_server(simple_models, lame_duck_ms=0)
+    held = [raw_http.Connection(running.ports["http"]) for _ in range(20)]
+    for connection in held[:10]:
+        assert connection.ask(raw_http.get("/livez")).status == 200
+    running.terminate()
+    assert running.wait_exit(5) == 0
+    for connection in held:
+        connection.close()
+
+
+def test_a_body_that_never_ends_does_not_hold_the_end_up_for_ever(make_server, simple_models):
+    running = make_server(simple_models, lame_duck_ms=0)
+    with raw_http.Connection(running.ports["http"]) as connection:
+        connection.send(b"POST /v2/models/simple/infer HTTP/1.1\r\nHost: t\r\nContent-Length: 1000\r\n\r\n{")
+        running.terminate()
+        assert running.wait_exit(35) == 0
+
+
+def test_sigterm_while_models_load_ends_in_time(make_server, tmp_path):
+    # core PR 324
+    folder = tmp_path / "models"
+    made = models.slow(models.rounds_for(0.4))
+    for index in range(8):
+        models.write(folder, f"slow{index}", made)
+    running = make_server(folder, ready=False)
+    server.wait_for(lambda: running.get("/livez").status == 200, 10, "liveness while loading")
+    answer = running.get("/v2/health/ready")
+    assert answer.status == 503 and "loading" in answer.json()["error"], answer.body
+    terminated = time.monotonic()
+    running.terminate()
+    assert running.wait_exit(30) == 0
+    assert time.monotonic() - terminated < 15
+
+
+def test_the_same_port_serves_again_at_once(simple_models, tmp_path):
+    with server.Server(simple_models, folder=tmp_path / "first") as first:
+        first.wait_ready()
+        port = first.ports["http"]
+        with raw_http.Connection(port) as connection:
+            assert connection.ask(REQUEST).status == 200
+            assert first.stop() == 0
+    with server.Server(simple_models, folder=tmp_path / "second", ports={"http": port}) as second:
+        second.wait_ready()
+        assert second.ports["http"] == port
+        assert second.infer("simple", PAIR).status == 200
+
+
+def test_a_taken_port_is_said_in_one_sentence(make_server, simple_models, tmp_path):
+    running = make_server(simple_models)
+    command = [server.binary(), "serve", simple_models, "--http-port", str(running.ports["http"]),
+               "--grpc-port", "0", "--metrics-port", "0"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert ended.returncode != 0
+    assert "Address already in use" in ended.stderr and str(running.ports["http"]) in ended.stderr, ended.stderr
+    assert running.infer("simple", PAIR).status == 200
+
+
+def test_it_listens_on_loopback_alone(make_server, simple_models):
+    running = make_server(simple_models)
+    table = subprocess.run(["cat", f"/proc/{running.process.pid}/net/tcp"], capture_output=True, text=True, check=True)
+    own = {line.split()[1] for line in table.stdout.splitlines()[1:] if line.split()[3] == "0A"}
+    for port in running.ports.values():
+        assert f"0100007F:{port:04X}" in own and f"00000000:{port:04X}" not in own
+
+
+def test_restarts_leave_nothing_behind(make_server, simple_models):
+    for _ in range(3):
+        running = make_server(simple_models)
+        assert json.loads(running.infer("simple", PAIR).body)["model_name"] == "simple"
+        assert running.stop() == 0
+
+
+def test_many_clients_at_once_then_none(make_server, simple_models):
+    # server#4662, server#3451: recovers after a burst; descriptors come back
+    running = make_server(simple_models)
+    before = running.descriptors()
+    held = [raw_http.Connection(running.ports["http"]) for _ in range(800)]
+    for connection in held:
+        connection.send(REQUEST)
+    assert {connection.read().status for connection in held} == {200}
+    for connection in held:
+        connection.close()
+    server.wait_for(lambda: running.descriptors() <= before + 5, 10, "closed connections given back")
+    assert running.infer("simple", PAIR).status == 200
+
+
+def test_more_connections_than_allowed_are_told_so(make_server, simple_models):
+    # server#3353: a limit, said aloud, instead of a reset
+    running = make_server(simple_models)
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 5000:
+        pytest.skip("this machine allows fewer than 5,000 open files")
+    held, refused = [], None
+    try:
+        for _ in range(4200):
+            held.append(raw_http.Connection(running.ports["http"]))
+        refused = held[-1].read()
+        assert refused is not None and refused.status == 503 and "connections" in refused.json()["error"]
+        assert held[0].ask(raw_http.get("/livez")).status == 200
+    finally:
+        for connection in held:
+            connection.close()
+    server.wait_for(lambda: running.get("/livez").status == 200, 10, "room again")
