@@ -40,6 +40,18 @@ TEST(JsonReader, WalksTheWholeDocumentWhateverTheVisitorReads) {
   }
 }
 
+TEST(JsonReader, WhatStandsBehindTheTextIsNotReadAsAValue) {
+  for (const std::string text : {R"({"a":)", R"([)", R"([1,)", R"({"a":1)", R"([1)"}) {
+    for (const char behind : {'"', '1', ']', '}', '{', 't'}) {
+      const std::string buffer = text + std::string(64, behind);
+      JsonParser parser;
+      const auto result = parser.parse(std::string_view(buffer).substr(0, text.size()),
+                                       [](JsonValue&) { return true; });
+      EXPECT_FALSE(result.has_value()) << text << behind;
+    }
+  }
+}
+
 TEST(JsonReader, RefusesDuplicateKeysAtEveryDepth) {
   EXPECT_EQ(walk(R"({"a":1,"a":2})"), "the key \"a\" appears twice");
   EXPECT_EQ(walk(R"({"x":{"a":1,"\u0061":2}})"), "the key \"a\" appears twice");
