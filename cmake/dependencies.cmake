@@ -23,8 +23,7 @@ add_library(baton_ort_headers INTERFACE)
 target_include_directories(baton_ort_headers SYSTEM INTERFACE ${BATON_ORT_INCLUDE})
 target_compile_definitions(baton_ort_headers INTERFACE ORT_API_MANUAL_INIT)
 
-# Asio and Beast, compiled once in adapters/http and protocol/http1 respectively.
+# Asio, compiled once in adapters/http.
 add_library(baton_boost INTERFACE)
 target_link_libraries(baton_boost INTERFACE Boost::headers Threads::Threads)
-target_compile_definitions(baton_boost INTERFACE BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED
-                           BOOST_BEAST_SEPARATE_COMPILATION BOOST_BEAST_USE_STD_STRING_VIEW)
+target_compile_definitions(baton_boost INTERFACE BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED)

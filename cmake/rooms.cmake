@@ -20,6 +20,9 @@ function(baton_room room)
   set(links "")
   foreach(dependency ${ARG_ROOMS})
     string(REPLACE "/" "_" dependency_name ${dependency})
+    if(dependency STREQUAL "adapters/grpc" AND NOT BATON_GRPC)
+      continue() # a build without gRPC has no such room
+    endif()
     list(APPEND links baton_${dependency_name})
   endforeach()
 

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include "adapters/http/http_server.h"
@@ -15,7 +16,9 @@
 #include "adapters/log/log_writer.h"
 #include "adapters/onnx/ort_library.h"
 #include "adapters/repository/folder_repository.h"
+#include "adapters/sqlite/sqlite_store.h"
 #include "app/engine_factory.h"
+#include "app/grpc_listener.h"
 #include "app/signals.h"
 #include "app/worker.h"
 #include "base/json_writer.h"
@@ -74,13 +77,16 @@ class Server {
   http::WorkerLoop controller_;
   std::unique_ptr<ports::ModelRepository> repository_;
   std::unique_ptr<ports::RuntimeLoader> runtime_;
+  std::unique_ptr<ports::StateStore> store_;
   InProcessEngines engines_;
   std::unique_ptr<service::FleetService> fleet_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<http::HttpServer>> servers_;  // inference, then metrics
+  std::unique_ptr<GrpcListener> grpc_;                      // null: not served
   std::unique_ptr<adapters::jobs::JobPool> jobs_;
   uint16_t http_port_ = 0;
   uint16_t metrics_port_ = 0;
+  std::optional<uint16_t> grpc_port_;
   size_t draining_ = 0;
   int signals_ = 0;
 };
@@ -106,6 +112,11 @@ Result<void, LoadFailure> Server::prepare() {
     if (!access_log_) {
       return fail(LoadFailure{"the access log cannot be opened: " + config().log.access});
     }
+  }
+  if (!config().state_file.empty()) {
+    auto store = adapters::sqlite::open_sqlite_store(config().state_file);
+    if (!store.has_value()) return fail(LoadFailure{store.error().message});
+    store_ = std::move(*store);
   }
   repository_ = adapters::repository::make_folder_repository(config().repositories);
   BATON_ASSIGN(runtime_, adapters::onnx::open_onnxruntime({find_ort_library(config().ort_library)},
@@ -153,9 +164,16 @@ Result<uint16_t, LoadFailure> Server::listen_http(uint16_t port, bool metrics) {
 Result<void, LoadFailure> Server::listen() {
   BATON_ASSIGN(http_port_, listen_http(config().listen.http_port, false));
   BATON_ASSIGN(metrics_port_, listen_http(config().listen.metrics_port, true));
+  if (config().listen.grpc) {
+    BATON_ASSIGN(grpc_, listen_grpc(config(), workers_, clock_));
+    if (grpc_) grpc_port_ = grpc_->port();
+  }
   const std::string host = config().listen.host + ":";
   log_.log(ports::LogLevel::kInfo, "http    on " + host + std::to_string(http_port_));
   log_.log(ports::LogLevel::kInfo, "metrics on " + host + std::to_string(metrics_port_));
+  if (grpc_port_) {
+    log_.log(ports::LogLevel::kInfo, "grpc    on " + host + std::to_string(*grpc_port_));
+  }
   return {};
 }
 
@@ -164,6 +182,7 @@ Result<void, LoadFailure> Server::write_ports() const {
   std::string text;
   JsonWriter json(text);
   json.begin_object().field("http", uint64_t{http_port_}).field("metrics", uint64_t{metrics_port_});
+  if (grpc_port_) json.field("grpc", uint64_t{*grpc_port_});
   json.field("pid", int64_t{getpid()}).end_object();
   // Written beside and renamed: a reader sees the whole file or none.
   const std::string part = options_.ports_file + ".part";
@@ -178,7 +197,7 @@ Result<int, LoadFailure> Server::run() {
   BATON_TRY(prepare());
   jobs_ = std::make_unique<adapters::jobs::JobPool>(std::max(config().loader_threads, 1U));
   fleet_ = std::make_unique<service::FleetService>(
-      service::FleetPorts{{*repository_, *runtime_, clock_, nullptr},
+      service::FleetPorts{{*repository_, *runtime_, clock_, store_.get()},
                           engines_,
                           *jobs_,
                           controller_,
@@ -197,6 +216,7 @@ Result<int, LoadFailure> Server::run() {
   auto started = fleet_->start();
   auto written = started.has_value() ? write_ports() : started;
   if (written.has_value()) {
+    fleet_->save_curves_periodically(controller_);
     controller_.run();
   }
   finish();
@@ -220,21 +240,23 @@ void Server::on_signal(int number) {
 
 void Server::drain() {
   if (draining_ != 0) return;
-  draining_ = servers_.size();
+  draining_ = servers_.size() + (grpc_ ? 1 : 0);
   log_.log(ports::LogLevel::kInfo, "draining");
   const Instant deadline = clock_.now() + config().shutdown.drain;
-  for (const auto& server : servers_) {
-    server->drain(deadline, [this] {
-      controller_.post([this] {
-        if (--draining_ == 0) controller_.stop();
-      });
+  const auto done = [this] {
+    controller_.post([this] {
+      if (--draining_ == 0) controller_.stop();
     });
-  }
+  };
+  for (const auto& server : servers_) server->drain(deadline, done);
+  if (grpc_) grpc_->drain(deadline, done);
 }
 
 void Server::finish() {
   jobs_.reset();  // waits for models that load at this moment
+  fleet_->save_curves();
   engines_.stop(clock_.now() + Duration::s(1));
+  grpc_.reset();
   for (const auto& worker : workers_) {
     // Behind the answers that the engines have just posted.
     worker->loop().post([&loop = worker->loop()] { loop.stop(); });

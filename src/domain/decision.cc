@@ -11,7 +11,7 @@ std::string_view decision_kind_name(DecisionKind kind) {
 }
 
 std::string_view decision_reason_name(DecisionReason reason) {
-  static constexpr std::array<std::string_view, 14> kNames = {"none",
+  static constexpr std::array<std::string_view, 15> kNames = {"none",
                                                               "within_limits",
                                                               "items_limit",
                                                               "bytes_limit",
@@ -24,7 +24,8 @@ std::string_view decision_reason_name(DecisionReason reason) {
                                                               "wait_for_arrivals",
                                                               "queue_deadline",
                                                               "client_gone",
-                                                              "run_ended"};
+                                                              "run_ended",
+                                                              "retry_alone"};
   return kNames[static_cast<size_t>(reason)];
 }
 

@@ -54,15 +54,15 @@ struct RequestedOutput {
 };
 
 struct InferRequest {
-  RequestContext context;
-  std::string model;
-  std::optional<int64_t> version;        // absent: the highest ready version
-  std::vector<Tensor> inputs;            // in the order that the client sent
-  std::vector<RequestedOutput> outputs;  // empty: all of the model's
+  RequestContext context{};
+  std::string model{};
+  std::optional<int64_t> version{};        // absent: the highest ready version
+  std::vector<Tensor> inputs{};            // in the order that the client sent
+  std::vector<RequestedOutput> outputs{};  // empty: all of the model's
   bool binary_outputs_by_default = false;
   uint64_t items = 1;      // rows along the batch dimension; 1 for a model that does not batch
   uint64_t batch_key = 0;  // hash of everything that must be equal within a batch
-  std::vector<Storage> storage;
+  std::vector<Storage> storage{};
 };
 
 struct InferResult {

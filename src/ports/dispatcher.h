@@ -65,14 +65,18 @@ class Dispatcher {
 
   virtual Submitted submit(DispatchedCall& call,
                            Instant now) = 0;  // moves from `call` when accepted
+  // An idle instance asks for work soon, unasked: its time to ask again has come and it waits for a
+  // permit. Until it does, it is not woken or lent.
+  virtual void will_ask(InstanceIndex instance) = 0;
   // Instance `instance` is free and asks for work. `batch` comes without members and leaves with
   // some, or none. Calls whose queue deadline has passed end here if their timers have not fired
   // yet.
   virtual NextBatch next(InstanceIndex instance, Instant now, Batch& batch,
                          std::vector<EndedCall>& ended) = 0;
-  // The batch of `instance` ended; the instance asks for its next batch soon. Calls that were
-  // aborted while it ran are not told again: they stay in `batch`, so that the caller frees them
-  // outside its lock.
+  // The batch of `instance` ended. When a batch of several fails, each member is queued again to
+  // run alone: one client's values do not fail another's request. The instance asks for its next
+  // batch soon. Calls that were aborted while it ran are not told again: they stay in `batch`, so
+  // that the caller frees them outside its lock.
   virtual void finish(InstanceIndex instance, Batch& batch,
                       Result<BatchResult, RunFailure>& outcome, Instant now,
                       std::vector<EndedCall>& ended) = 0;
@@ -91,6 +95,7 @@ class Dispatcher {
   [[nodiscard]] virtual size_t queued_calls() const = 0;
   [[nodiscard]] virtual size_t running_calls() const = 0;  // those that were not aborted
   [[nodiscard]] virtual EngineStats stats() const = 0;
+  [[nodiscard]] virtual LatencyCurve curve() const = 0;
   // The rank of the most urgent queued call, for permits that several models share; never() when
   // nothing is queued.
   [[nodiscard]] virtual Instant most_urgent() const = 0;

@@ -6,6 +6,7 @@
 
 #include "base/ids.h"
 #include "domain/end_reason.h"
+#include "domain/latency_curve.h"
 #include "domain/request.h"
 #include "ports/executor.h"
 
@@ -73,6 +74,8 @@ class EnginePort {
   virtual void abort(CallId id, EndReason reason, AbortScope scope) = 0;
   // Any thread.
   [[nodiscard]] virtual EngineStats stats() const = 0;
+  // The performance model as refined while serving; empty when it was not measured. Any thread.
+  [[nodiscard]] virtual LatencyCurve curve() const = 0;
 };
 
 }  // namespace baton::ports

@@ -7,6 +7,7 @@
 #include "domain/model.h"
 #include "ports/engine.h"
 #include "ports/model_runtime.h"
+#include "ports/state_store.h"
 
 namespace baton::ports {
 
@@ -17,6 +18,7 @@ struct LoadedVersion {
   std::unique_ptr<ModelRuntime> runtime;
   std::vector<std::unique_ptr<RuntimeInstance>> instances;  // destroyed before the runtime
   LatencyCurve curve;                                       // empty: not measured
+  CurveKey curve_key;                                       // under which its curve is kept
   std::vector<std::string> remarks;                         // what the operator should know
 };
 

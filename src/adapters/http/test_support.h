@@ -75,7 +75,9 @@ class TestClient {
   ~TestClient();
   TestClient(const TestClient&) = delete;
   TestClient& operator=(const TestClient&) = delete;
-  [[nodiscard]] bool connected() const { return socket_ >= 0; }
+  [[nodiscard]] bool connected() const { return connected_; }
+  // For a client whose first connection failed: needs no new descriptor.
+  bool connect_existing(uint16_t port);
   // False when the server has closed meanwhile.
   bool send(std::string_view bytes);
   void shut_down_sending();
@@ -91,6 +93,7 @@ class TestClient {
  private:
   bool fill();
   int socket_ = -1;
+  bool connected_ = false;
   std::string buffer_;
   int continues_ = 0;
 };

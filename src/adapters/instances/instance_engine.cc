@@ -129,6 +129,7 @@ void InstanceEngine::serve(Worker& worker) {
     if (exit_) break;
     const Instant urgency = dispatcher_->most_urgent();
     if (!urgency.is_never() && !permit.held()) {
+      dispatcher_->will_ask(worker.index);
       // Asked for before the batch is formed, so that those who arrive while the device is busy
       // still join it.
       std::swap(told, worker.outbox);
@@ -178,6 +179,7 @@ bool InstanceEngine::take_batch(Worker& worker) {
   if (next.wake) wake(next.instance);
   worker.active = worker.batch.formed();
   if (worker.active) ++active_;
+  if (active_ == 0) drained_.notify_all();
   return worker.active;
 }
 
@@ -239,15 +241,18 @@ ports::StartedCall InstanceEngine::start(ports::EngineCall call, ports::EngineEv
   dispatched.call = std::move(call);
   dispatched.events = &events;
   ports::Submitted submitted;
+  Worker* woken = nullptr;
   {
     std::unique_lock lock(mutex_);
     submitted = dispatcher_->submit(dispatched, clock_.now());
     if (submitted.accepted && submitted.inline_run && permits_->try_acquire()) {
       run_inline(*workers_[submitted.instance], lock);
     } else if (submitted.accepted && submitted.wake) {
-      wake(submitted.instance);
+      woken = workers_[submitted.instance].get();
+      woken->asked = true;
     }
   }
+  if (woken != nullptr) woken->woken.notify_one();  // outside the lock, which it would wait for
   if (!submitted.accepted) refuse(std::move(dispatched), submitted);
   return {.id = submitted.id, .queue_deadline = submitted.queue_deadline};
 }
@@ -290,6 +295,7 @@ void InstanceEngine::abort(ports::CallId id, EndReason reason, ports::AbortScope
     const auto aborted = dispatcher_->abort(id, reason, scope, clock_.now(), ended);
     // Under the lock, so that the instance cannot have begun a later run.
     if (aborted.terminate) workers_[aborted.instance]->runtime->terminate();
+    if (active_ == 0) drained_.notify_all();
   }
   deliver(ended);
 }
@@ -327,6 +333,11 @@ void InstanceEngine::inspect(const std::function<void(const ports::Dispatcher&)>
 ports::EngineStats InstanceEngine::stats() const {
   const std::lock_guard lock(mutex_);
   return dispatcher_->stats();
+}
+
+LatencyCurve InstanceEngine::curve() const {
+  const std::lock_guard lock(mutex_);
+  return dispatcher_->curve();
 }
 
 size_t InstanceEngine::queued_calls() const {

@@ -39,6 +39,7 @@ class InstanceEngine final : public ports::EnginePort {
   ports::StartedCall start(ports::EngineCall call, ports::EngineEvents& events) override;
   void abort(ports::CallId id, EndReason reason, ports::AbortScope scope) override;
   [[nodiscard]] ports::EngineStats stats() const override;
+  [[nodiscard]] LatencyCurve curve() const override;
 
   // Takes no more calls, serves those it has until `deadline`, ends the rest and terminates what
   // runs. Returns when every thread has ended. Blocks: not on a worker. Once, or again without

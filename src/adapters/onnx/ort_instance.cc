@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <numeric>
 #include <utility>
@@ -9,7 +10,7 @@ namespace baton::adapters::onnx {
 namespace {
 
 bool is_aligned(const std::byte* data, size_t alignment) {
-  return alignment < 2 || reinterpret_cast<uintptr_t>(data) % alignment == 0;
+  return alignment < 2 || std::bit_cast<uintptr_t>(data) % alignment == 0;
 }
 
 bool wants(const InferRequest& request, const std::string& output) {

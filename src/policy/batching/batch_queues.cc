@@ -20,13 +20,8 @@ void BatchQueues::push(Slot slot, const QueuedCall& call, uint64_t hash, KeyInde
   BATON_CHECK(node.key == kNoKey);
   if (key == kNoKey) key = open_key(hash);
   node = {call, rank_of(call, rule_), key};
-  Key& owner = *keys_[key];
-  const Ranked entry{node.rank, call.sequence, slot};
-  const bool leads = owner.members.empty() || entry < *owner.members.begin();
-  if (leads && !owner.members.empty()) key_order_.erase(head_of(key));
-  owner.members.insert(entry);
-  if (leads) key_order_.insert(head_of(key));
-  owner.items += call.items;
+  enter(key, {node.rank, call.sequence, slot});
+  keys_[key]->items += call.items;
 
   if (!call.queue_deadline.is_never()) {
     by_queue_deadline_.insert({call.queue_deadline, call.sequence, slot});
@@ -42,17 +37,9 @@ void BatchQueues::remove(Slot slot) {
   BATON_CHECK(slot < nodes_.size() && nodes_[slot].key != kNoKey);
   Node& node = nodes_[slot];
   const KeyIndex key = node.key;
-  Key& owner = *keys_[key];
-  const Ranked entry{node.rank, node.call.sequence, slot};
-  const bool led = entry == *owner.members.begin();
-  if (led) key_order_.erase(head_of(key));
-  owner.members.erase(entry);
-  owner.items -= node.call.items;
-  if (owner.members.empty()) {
-    close_key(key);
-  } else if (led) {
-    key_order_.insert(head_of(key));
-  }
+  leave(key, {node.rank, node.call.sequence, slot});
+  keys_[key]->items -= node.call.items;
+  if (keys_[key]->members.empty()) close_key(key);
 
   if (!node.call.queue_deadline.is_never()) {
     by_queue_deadline_.erase({node.call.queue_deadline, node.call.sequence, slot});
@@ -62,6 +49,30 @@ void BatchQueues::remove(Slot slot) {
   items_ -= node.call.items;
   bytes_ -= node.call.bytes;
   node.key = kNoKey;
+}
+
+void BatchQueues::demote(Slot slot) {
+  Node& node = nodes_[slot];
+  BATON_CHECK(node.key != kNoKey);
+  leave(node.key, {node.rank, node.call.sequence, slot});
+  node.rank = kLast;
+  enter(node.key, {node.rank, node.call.sequence, slot});
+}
+
+void BatchQueues::enter(KeyIndex key, const Ranked& entry) {
+  RankedSet& members = keys_[key]->members;
+  const bool leads = members.empty() || entry < *members.begin();
+  if (leads && !members.empty()) key_order_.erase(head_of(key));
+  members.insert(entry);
+  if (leads) key_order_.insert(head_of(key));
+}
+
+void BatchQueues::leave(KeyIndex key, const Ranked& entry) {
+  RankedSet& members = keys_[key]->members;
+  const bool led = entry == *members.begin();
+  if (led) key_order_.erase(head_of(key));
+  members.erase(entry);
+  if (led && !members.empty()) key_order_.insert(head_of(key));
 }
 
 uint64_t BatchQueues::calls_of_level(uint32_t level) const {

@@ -24,7 +24,7 @@ struct QueuedCall {
   uint32_t level = 1;     // 1 is the most urgent
   uint64_t items = 1;
   uint64_t bytes = 0;
-  Instant queued;
+  Instant queued{};
   Instant deadline = Instant::never();  // end to end
   Instant queue_deadline =
       Instant::never();  // when it leaves the queue unserved; at or before `deadline`
@@ -70,6 +70,9 @@ class BatchQueues {
   // With kNoKey a new key is opened. A key closes when its last member leaves.
   void push(Slot slot, const QueuedCall& call, uint64_t hash, KeyIndex key);
   void remove(Slot slot);
+  // Ranks a call behind all that are not demoted.
+  void demote(Slot slot);
+  [[nodiscard]] bool demoted(Slot slot) const { return nodes_[slot].rank == kLast; }
 
   [[nodiscard]] const QueuedCall& call(Slot slot) const { return nodes_[slot].call; }
   [[nodiscard]] size_t calls() const { return calls_; }
@@ -86,6 +89,7 @@ class BatchQueues {
   [[nodiscard]] uint64_t items_of(KeyIndex key) const { return keys_[key]->items; }
 
  private:
+  static constexpr Instant kLast = Instant::never() - Duration::ns(1);
   struct Node {
     QueuedCall call;
     Instant rank;
@@ -97,6 +101,8 @@ class BatchQueues {
     uint64_t items = 0;
     RankedSet members;
   };
+  void enter(KeyIndex key, const Ranked& entry);
+  void leave(KeyIndex key, const Ranked& entry);
   KeyIndex open_key(uint64_t hash);
   void close_key(KeyIndex key);
   [[nodiscard]] Ranked head_of(KeyIndex key) const;

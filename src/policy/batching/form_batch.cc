@@ -8,10 +8,15 @@ namespace baton::policy {
 namespace {
 
 // Calls that do not fit are passed over by later ones that do, but not without end: the scan stays
-// O(batch), and the head of a key is always a member, so that no call is passed over once it leads.
+// O(batch), and a call that leads its key is not passed over for want of room.
 constexpr size_t kMostPassedOver = 32;
+// Calls whose deadline the batch would miss are passed over too. Those that wait for their end are
+// as many as arrive during a run, about a batch.
+constexpr size_t kMostMissed = 256;
 // Keys looked at before the instance waits. More keys than this are urgent in turn.
 constexpr size_t kMostKeys = 8;
+// A batch that is filled only with calls it is in time for must not miss them all by a hair.
+constexpr int64_t kSafetyParts = 8;  // an eighth of the run
 
 Duration run_time(const BatchOutlook& outlook, uint64_t items) {
   return outlook.curve == nullptr ? Duration() : outlook.curve->predict(items);
@@ -21,37 +26,45 @@ struct Fill {
   uint64_t items = 0;
   size_t members = 0;
   Instant oldest = Instant::never();
-  Instant tightest = Instant::never();  // deadline among the members that can still meet theirs
+  Instant tightest = Instant::never();  // the earliest deadline
 };
 
-// Visits the members that a batch of at most `cap` items takes, in order of rank. `visit` returns
-// false to stop before one.
+// Which calls a batch takes, in order of rank: while they fit, and are not due before `due_from`.
+struct Fit {
+  uint64_t cap = 0;
+  Instant due_from;
+};
+
+// `visit` returns false to stop before a member.
 template <class Visit>
-void walk(const BatchQueues& queues, KeyIndex key, uint64_t cap, Visit visit) {
+void walk(const BatchQueues& queues, KeyIndex key, const Fit& fit, Visit visit) {
   uint64_t items = 0;
   size_t passed_over = 0;
+  size_t missed = 0;
   for (const Ranked& entry : queues.members(key)) {
     const QueuedCall& call = queues.call(entry.index);
-    const bool fits = items == 0 || items + call.items <= cap;
+    const bool misses = call.deadline < fit.due_from;
+    const bool fits = items == 0 || items + call.items <= fit.cap;
+    if (misses && ++missed > kMostMissed) return;
     if (!fits && ++passed_over > kMostPassedOver) return;
-    if (!fits) continue;
+    if (misses || !fits) continue;
     if (!visit(entry.index, call)) return;
     items += call.items;
-    if (items >= cap) return;
+    if (items >= fit.cap) return;
   }
 }
 
-Fill measure(const BatchQueues& queues, KeyIndex key, uint64_t cap, const BatchOutlook& outlook,
-             Instant now) {
+void add(Fill& fill, const QueuedCall& call) {
+  fill.items += call.items;
+  ++fill.members;
+  fill.oldest = std::min(fill.oldest, call.queued);
+  fill.tightest = std::min(fill.tightest, call.deadline);
+}
+
+Fill measure(const BatchQueues& queues, KeyIndex key, const Fit& fit) {
   Fill fill;
-  walk(queues, key, cap, [&](Slot, const QueuedCall& call) {
-    fill.items += call.items;
-    ++fill.members;
-    fill.oldest = std::min(fill.oldest, call.queued);
-    // A call that is late even alone does not make the others' batch smaller.
-    if (call.deadline < fill.tightest && now + run_time(outlook, call.items) <= call.deadline) {
-      fill.tightest = call.deadline;
-    }
+  walk(queues, key, fit, [&](Slot, const QueuedCall& call) {
+    add(fill, call);
     return true;
   });
   return fill;
@@ -69,18 +82,13 @@ uint64_t sustainable_size(const BatchOutlook& outlook) {
   return std::max<uint64_t>(outlook.paying_items, 1);
 }
 
-// The largest prefix by rank that meets the earliest deadline in it.
-Fill shrink_to_deadline(const BatchQueues& queues, KeyIndex key, uint64_t cap,
+// The largest prefix by rank that meets the earliest deadline in it; one call at least.
+Fill shrink_to_deadline(const BatchQueues& queues, KeyIndex key, const Fit& fit,
                         const BatchOutlook& outlook, Instant now) {
   Fill fill;
-  walk(queues, key, cap, [&](Slot, const QueuedCall& call) {
+  walk(queues, key, fit, [&](Slot, const QueuedCall& call) {
     Fill larger = fill;
-    larger.items += call.items;
-    ++larger.members;
-    larger.oldest = std::min(larger.oldest, call.queued);
-    if (now + run_time(outlook, call.items) <= call.deadline) {
-      larger.tightest = std::min(larger.tightest, call.deadline);
-    }
+    add(larger, call);
     const bool meets = now + run_time(outlook, larger.items) <= larger.tightest;
     if (fill.members > 0 && !meets) return false;
     fill = larger;
@@ -133,45 +141,71 @@ Duration worthwhile_wait(uint64_t queued, uint64_t most, Duration allowed,
   return wait;
 }
 
-BatchChoice run_now(KeyIndex key, uint64_t cap, const Fill& fill, DecisionReason reason) {
+BatchChoice run_now(KeyIndex key, const Fit& fit, const Fill& fill, DecisionReason reason) {
   return {.run = true,
           .reason = reason,
           .key = key,
-          .item_cap = cap,
+          .item_cap = fit.cap,
+          .due_from = fit.due_from,
           .items = fill.items,
           .members = fill.members};
+}
+
+// A batch of everything that fits would miss the earliest deadline in it. Either it becomes
+// smaller, or, where that would let the queue grow, it is filled with calls that it is in time for:
+// serving those that are nearly late first would make everybody late in turn.
+BatchChoice keep_deadlines(const BatchQueues& queues, KeyIndex key, Fit fit,
+                           const BatchOutlook& outlook, Instant now) {
+  const Fill smaller = shrink_to_deadline(queues, key, fit, outlook, now);
+  const uint64_t floor = std::min(sustainable_size(outlook), fit.cap);
+  if (smaller.items < floor) {
+    const Duration run = run_time(outlook, floor);
+    const Fit in_time{.cap = floor, .due_from = now + run + run / kSafetyParts};
+    const Fill others = measure(queues, key, in_time);
+    if (others.items > smaller.items) {
+      return run_now(key, in_time, others, DecisionReason::kDeadlineBounds);
+    }
+  }
+  fit.cap = smaller.items;
+  return run_now(key, fit, smaller, DecisionReason::kDeadlineBounds);
 }
 
 BatchChoice choose_in_key(const BatchQueues& queues, KeyIndex key, const BatchRules& rules,
                           const BatchOutlook& outlook, Instant now) {
   if (!rules.merge) {
     const QueuedCall& head = queues.call(queues.members(key).begin()->index);
-    return run_now(key, 1, {.items = head.items, .members = 1}, DecisionReason::kBatchFull);
+    return run_now(key, {.cap = 1, .due_from = {}}, {.items = head.items, .members = 1},
+                   DecisionReason::kBatchFull);
   }
   const uint64_t queued = queues.items_of(key);
   const Target target = target_size(queued, rules, outlook);
-  Fill fill = measure(queues, key, target.items, outlook, now);
+  Fit fit{.cap = target.items, .due_from = now + run_time(outlook, 1)};
+  Fill fill = measure(queues, key, fit);
+  if (fill.members == 0) {  // nobody here can be served in time: the predictions may be wrong
+    fit.due_from = {};
+    BatchChoice late =
+        run_now(key, fit, measure(queues, key, fit), DecisionReason::kDeadlineBounds);
+    late.late = true;
+    return late;
+  }
   const bool measured = outlook.curve != nullptr && !outlook.curve->empty();
   if (measured && now + run_time(outlook, fill.items) > fill.tightest) {
-    Fill smaller = shrink_to_deadline(queues, key, target.items, outlook, now);
-    const uint64_t floor = std::min(sustainable_size(outlook), target.items);
-    if (smaller.items < floor) smaller = measure(queues, key, floor, outlook, now);
-    return run_now(key, smaller.items, smaller, DecisionReason::kDeadlineBounds);
+    return keep_deadlines(queues, key, fit, outlook, now);
   }
   if (target.reason == DecisionReason::kPreferredSize || fill.items < queued ||
       fill.items >= target.items) {
-    return run_now(key, target.items, fill, target.reason);
+    return run_now(key, fit, fill, target.reason);
   }
   const Instant delay_end = fill.oldest + rules.max_delay;
   const Instant latest = std::min(delay_end, fill.tightest - run_time(outlook, target.items));
   if (now >= latest) {
     const bool delayed = rules.max_delay > Duration() && now >= delay_end;
-    return run_now(key, target.items, fill,
+    return run_now(key, fit, fill,
                    delayed ? DecisionReason::kDelayOver : DecisionReason::kNoGainFromWaiting);
   }
   const Duration wait = worthwhile_wait(fill.items, target.items, latest - now, outlook);
   if (wait <= Duration()) {
-    return run_now(key, target.items, fill, DecisionReason::kNoGainFromWaiting);
+    return run_now(key, fit, fill, DecisionReason::kNoGainFromWaiting);
   }
   return {.reason = DecisionReason::kWaitForArrivals,
           .key = key,
@@ -192,22 +226,33 @@ BatchRules batch_rules(const ModelConfig& config) {
   return rules;
 }
 
+void demote_hopeless(BatchQueues& queues, const BatchOutlook& outlook, Instant now) {
+  const Instant soonest = now + run_time(outlook, 1);
+  while (const auto first = queues.first_by_rank()) {
+    if (queues.demoted(*first) || queues.call(*first).deadline >= soonest) return;
+    queues.demote(*first);
+  }
+}
+
 BatchChoice choose_batch(const BatchQueues& queues, const BatchRules& rules,
                          const BatchOutlook& outlook, Instant now) {
   BatchChoice waiting;
+  BatchChoice late;
   size_t looked_at = 0;
   for (const Ranked& entry : queues.keys()) {
     if (++looked_at > kMostKeys) break;
     const BatchChoice choice = choose_in_key(queues, entry.index, rules, outlook, now);
-    if (choice.run) return choice;
-    if (choice.until < waiting.until) waiting = choice;
+    if (choice.run && !choice.late) return choice;
+    if (choice.late && !late.run) late = choice;
+    if (!choice.run && choice.until < waiting.until) waiting = choice;
   }
-  return waiting;
+  return waiting.key == kNoKey ? late : waiting;
 }
 
 void commit_batch(BatchQueues& queues, const BatchChoice& choice, std::vector<Slot>& members) {
   members.clear();
-  walk(queues, choice.key, choice.item_cap, [&](Slot slot, const QueuedCall&) {
+  const Fit fit{.cap = choice.item_cap, .due_from = choice.due_from};
+  walk(queues, choice.key, fit, [&](Slot slot, const QueuedCall&) {
     if (members.size() == choice.members) return false;
     members.push_back(slot);
     return true;

@@ -15,9 +15,9 @@ namespace baton::policy {
 // What the operator allows: hard bounds.
 struct BatchRules {
   uint64_t max_items = 1;
-  bool merge = false;                     // false: a batch is one call
-  Duration max_delay;                     // how long the oldest member may be held back for others
-  std::vector<uint32_t> preferred_sizes;  // ascending
+  bool merge = false;    // false: a batch is one call
+  Duration max_delay{};  // how long the oldest member may be held back for others
+  std::vector<uint32_t> preferred_sizes{};  // ascending
 };
 [[nodiscard]] BatchRules batch_rules(const ModelConfig& config);
 
@@ -31,13 +31,19 @@ struct BatchOutlook {
 
 struct BatchChoice {
   bool run = false;
+  bool late = false;  // run: for want of anything that can be served in time
   DecisionReason reason = DecisionReason::kNone;
   KeyIndex key = kNoKey;  // kNoKey: nothing is queued
-  uint64_t item_cap = 0;  // run: members are taken by rank while they fit
+  uint64_t item_cap = 0;  // run: members are taken by rank while they fit,
+  Instant due_from{};     // and are not due before this
   uint64_t items = 0;
   size_t members = 0;
   Instant until = Instant::never();  // wait: ask again then
 };
+
+// Moves calls that lead and cannot meet their deadline even alone behind all others, where they run
+// only if nothing else waits, until they expire. Amortised O(log n) a call.
+void demote_hopeless(BatchQueues& queues, const BatchOutlook& outlook, Instant now);
 
 [[nodiscard]] BatchChoice choose_batch(const BatchQueues& queues, const BatchRules& rules,
                                        const BatchOutlook& outlook, Instant now);

@@ -1,14 +1,21 @@
 #include "protocol/exposition/writer.h"
 
+#include <array>
 #include <charconv>
 
 namespace baton::protocol::exposition {
 namespace {
 
-template <class T>
-std::string number_text(T value) {
-  char buffer[32];
-  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
+std::string number_text(uint64_t value) {
+  return std::to_string(value);
+}
+
+// Fixed, so that bucket bounds read 0.0001 and not 1e-04.
+std::string number_text(double value) {
+  std::array<char, 400> buffer;  // the longest double has 309 digits before the point
+  const auto end =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed);
+  return {buffer.data(), end.ptr};
 }
 
 void append_label(std::string& out, std::string_view name, std::string_view value) {

@@ -15,6 +15,52 @@ int hex_digit(char c) {
 // 15 digits cannot overflow 64 bits; longer sizes are refused as malformed.
 constexpr size_t kSizeDigitsMax = 15;
 
+bool is_text(char c) {
+  return (static_cast<uint8_t>(c) >= 0x20 && c != 0x7f) || c == '\t';
+}
+
+void skip_blanks(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+}
+
+// True when a token was taken off.
+bool take_token(std::string_view& text) {
+  const auto end = std::find_if_not(text.begin(), text.end(), is_token_char);
+  const auto size = static_cast<size_t>(end - text.begin());
+  text.remove_prefix(size);
+  return size > 0;
+}
+
+// True when a quoted string was taken off that also ends.
+bool take_quoted(std::string_view& text) {
+  for (size_t i = 1; i < text.size() && is_text(text[i]); ++i) {
+    if (text[i] == '"') {
+      text.remove_prefix(i + 1);
+      return true;
+    }
+    if (text[i] == '\\' && (++i == text.size() || !is_text(text[i]))) return false;
+  }
+  return false;
+}
+
+// RFC 9112 section 7.1.1. Checked though it is dropped: a quote that does not end makes some
+// parsers read on past the line.
+bool are_extensions(std::string_view text) {
+  while (!text.empty()) {
+    if (text.front() != ';') return false;
+    text.remove_prefix(1);
+    skip_blanks(text);
+    if (!take_token(text)) return false;
+    skip_blanks(text);
+    if (!text.starts_with('=')) continue;
+    text.remove_prefix(1);
+    skip_blanks(text);
+    if (!(text.starts_with('"') ? take_quoted(text) : take_token(text))) return false;
+    skip_blanks(text);
+  }
+  return true;
+}
+
 }  // namespace
 
 ChunkDecoder::Step ChunkDecoder::refuse(int status, std::string message) {
@@ -58,12 +104,9 @@ ChunkDecoder::Step ChunkDecoder::open_chunk(std::string_view line) {
     size = size * 16 + static_cast<uint64_t>(hex_digit(line[digits]));
     ++digits;
   }
-  const std::string_view extension = line.substr(digits);
-  const bool plain = std::all_of(extension.begin(), extension.end(), [](char c) {
-    return (static_cast<uint8_t>(c) >= 0x20 && c != 0x7f) || c == '\t';
-  });
-  if (digits == 0 || !plain || (!extension.empty() && extension.front() != ';')) {
-    return refuse(400, "A chunk must begin with its size in hexadecimal digits.");
+  if (digits == 0 || !are_extensions(line.substr(digits))) {
+    return refuse(
+        400, "A chunk must begin with its size in hexadecimal digits, then extensions if any.");
   }
   if (size == 0) {
     state_ = State::kTrailers;
@@ -108,6 +151,13 @@ ChunkDecoder::Step ChunkDecoder::read_trailers(std::string_view input, size_t& c
   if (auto error = parse_fields(lines, limits_.trailers, dropped)) {
     error_ = *std::move(error);
     return Step::kRefused;
+  }
+  for (const HeaderView& trailer : dropped) {
+    // RFC 9110 section 6.5.1: some parsers let them frame the message.
+    if (trailer.name == "content-length" || trailer.name == "transfer-encoding" ||
+        trailer.name == "host" || trailer.name == "connection") {
+      return refuse(400, "The header " + std::string(trailer.name) + " must not be a trailer.");
+    }
   }
   return Step::kDone;
 }

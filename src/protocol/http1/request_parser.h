@@ -3,8 +3,7 @@
 #include <optional>
 #include <span>
 
-#include "protocol/http1/body_buffer.h"
-#include "protocol/http1/chunk_decoder.h"
+#include "protocol/http1/body_reader.h"
 #include "protocol/http1/exchange.h"
 #include "protocol/http1/fields.h"
 #include "protocol/http1/input_buffer.h"
@@ -43,27 +42,21 @@ class RequestParser {
   // Neither a head nor a part of one was received since the last request.
   [[nodiscard]] bool idle() const { return state_ == State::kHead && input_.empty(); }
   [[nodiscard]] bool in_head() const { return state_ == State::kHead; }
-  [[nodiscard]] bool in_body() const {
-    return state_ == State::kLength || state_ == State::kChunked;
-  }
+  [[nodiscard]] bool in_body() const { return state_ == State::kBody; }
   // Whether prepare() has room to give.
   [[nodiscard]] bool has_room() const { return input_.size() < limits_.head_bytes; }
   [[nodiscard]] bool has_leftover() const { return !input_.empty(); }
-  [[nodiscard]] uint64_t body_received() const { return body_ == nullptr ? 0 : body_->size(); }
+  [[nodiscard]] uint64_t body_received() const { return body_.received(); }
   // Gives memory back that an idle connection does not need.
   void shrink() { input_.shrink(); }
 
  private:
-  enum class State { kHead, kLength, kChunked, kComplete, kRefused };
+  enum class State { kHead, kBody, kComplete, kRefused };
   Event next_head();
   Event parse_head(size_t bytes);
-  Event next_length();
-  Event next_chunked();
-  Event complete();
+  Event next_body();
   Event refuse(CodecError error);
   bool skip_empty_lines();
-  bool move_to_body(uint64_t left);
-  [[nodiscard]] uint64_t data_left() const;
 
   RequestLimits limits_;
   State state_ = State::kHead;
@@ -72,8 +65,7 @@ class RequestParser {
   size_t empty_lines_ = 0;
   HttpRequest request_;
   RequestFraming framing_;
-  std::optional<ChunkDecoder> chunks_;
-  std::shared_ptr<BodyBuffer> body_;
+  BodyReader body_;
   bool direct_ = false;  // prepare() gave the body's room
   CodecError error_;
 };

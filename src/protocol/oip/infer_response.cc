@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "base/bytes.h"
 #include "base/half.h"
 #include "base/json_writer.h"
 #include "base/utf8.h"
@@ -28,7 +29,7 @@ bool write_strings(JsonWriter& json, std::span<const std::byte> data) {
     uint32_t length = 0;
     std::memcpy(&length, data.data() + offset, sizeof length);
     offset += sizeof length;
-    const std::string_view text(reinterpret_cast<const char*>(data.data()) + offset, length);
+    const std::string_view text = as_chars(data.subspan(offset, length));
     if (!is_valid_utf8(text)) return false;
     json.string(text);
     offset += length;

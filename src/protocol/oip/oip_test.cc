@@ -78,8 +78,9 @@ TEST(DecodeRequest, DataMayStandBeforeItsType) {
 
 TEST(DecodeRequest, ReadsBinaryTensorsInPlace) {
   const std::string json =
-      R"({"parameters":{"binary_data_output":true},"inputs":[{"name":"x","shape":[2],"datatype":"INT32",)"
-      R"("parameters":{"binary_data_size":8}}],"outputs":[{"name":"y"},{"name":"z","parameters":{"binary_data":false}}]})";
+      R"({"parameters":{"binary_data_output":true},"inputs":[{"name":"x","shape":[2],)"
+      R"("datatype":"INT32","parameters":{"binary_data_size":8}}],"outputs":[{"name":"y"},)"
+      R"({"name":"z","parameters":{"binary_data":false}}]})";
   const Body body(json + std::string("\1\0\0\0\2\0\0\0", 8));
   const auto decoded = decode(body, std::to_string(json.size()));
   ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
@@ -96,33 +97,35 @@ TEST(DecodeRequest, HeaderLengthMustLieWithinTheBody) {  // server#8925
   }
 }
 
+// The error of a request whose one input has these members.
+std::string input_error(const std::string& members) {
+  return decode_error("{\"inputs\":[{" + members + "}]}");
+}
+
 TEST(DecodeRequest, SizesMustMatchTheShape) {
-  EXPECT_NE(decode_error(R"({"inputs":[{"name":"x","shape":[3],"datatype":"FP32","data":[1,2]}]})"),
-            "");
-  EXPECT_NE(decode_error(R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1,2]}]})"),
-            "");
-  EXPECT_NE(decode_error(R"({"inputs":[{"name":"x","shape":[-1],"datatype":"FP32","data":[1]}]})"),
-            "");
-  EXPECT_NE(
-      decode_error(
-          R"({"inputs":[{"name":"x","shape":[4294967296,4294967296],"datatype":"FP32","data":[1]}]})"),
-      "");
-  EXPECT_NE(
-      decode_error(
-          R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":{"binary_data_size":18446744073709551615}}]})"),
-      "");
-  EXPECT_NE(decode_error(R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP32"}]})"), "");
-  EXPECT_NE(decode_error(R"({"inputs":[{"shape":[1],"datatype":"FP32","data":[1]}]})"), "");
-  EXPECT_NE(decode_error(R"({"inputs":[{"name":"x","datatype":"FP32","data":[1]}]})"), "");
-  EXPECT_NE(decode_error(R"({"inputs":[{"name":"x","shape":[1],"data":[1]}]})"), "");
-  EXPECT_NE(decode_error(R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP33","data":[1]}]})"),
-            "");
+  for (const char* members :
+       {R"("name":"x","shape":[3],"datatype":"FP32","data":[1,2])",
+        R"("name":"x","shape":[1],"datatype":"FP32","data":[1,2])",
+        R"("name":"x","shape":[-1],"datatype":"FP32","data":[1])",
+        R"("name":"x","shape":[4294967296,4294967296],"datatype":"FP32","data":[1])",
+        R"("name":"x","shape":[1],"datatype":"FP32","parameters":{"binary_data_size":8})",
+        R"("name":"x","shape":[1],"datatype":"BYTES","parameters":{"binary_data_size":0})",
+        R"("name":"x","shape":[1],"datatype":"FP32")",
+        R"("shape":[1],"datatype":"FP32","data":[1])", R"("name":"x","datatype":"FP32","data":[1])",
+        R"("name":"x","shape":[1],"data":[1])",
+        R"("name":"x","shape":[1],"datatype":"FP33","data":[1])"}) {
+    EXPECT_NE(input_error(members), "") << members;
+  }
   EXPECT_NE(decode_error(R"({"inputs":[]})"), "");
   EXPECT_NE(decode_error(R"([])"), "");
-  EXPECT_NE(
-      decode_error(
-          R"({"inputs":[{"name":"x","shape":[1],"datatype":"BYTES","parameters":{"binary_data_size":0}}]})"),
-      "");
+}
+
+TEST(DecodeRequest, ASizeThatOverflowsIsRefused) {
+  const std::string size = "18446744073709551615";
+  EXPECT_NE(input_error(R"("name":"x","shape":[1],"datatype":"FP32",)"
+                        R"("parameters":{"binary_data_size":)" +
+                        size + "}"),
+            "");
 }
 
 TEST(DecodeRequest, AWrongValueIsReportedWithItsInput) {  // U147
@@ -138,10 +141,9 @@ TEST(DecodeRequest, LeftOverBinaryBytesAreRefused) {
 }
 
 TEST(DecodeRequest, ReservedParametersAreRefused) {  // server#8763
-  EXPECT_NE(
-      decode_error(
-          R"({"parameters":{"triton_x":1},"inputs":[{"name":"x","shape":[1],"datatype":"UINT8","data":[1]}]})"),
-      "");
+  EXPECT_NE(decode_error(R"({"parameters":{"triton_x":1},"inputs":[{"name":"x","shape":[1],)"
+                         R"("datatype":"UINT8","data":[1]}]})"),
+            "");
 }
 
 TEST(EncodeResponse, WritesEveryTypeAsJson) {

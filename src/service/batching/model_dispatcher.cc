@@ -195,14 +195,16 @@ ports::CallId ModelDispatcher::make_id(policy::Slot slot) {
 
 policy::KeyIndex ModelDispatcher::key_of(const InferRequest& request) const {
   return queues_.find_key(request.batch_key, [&](policy::Slot slot) {
-    return !rules_.merge || same_layout(*slots_[slot].call.call.request, request, true);
+    const CallSlot& queued = slots_[slot];
+    if (queued.alone) return false;
+    return !rules_.merge || same_layout(*queued.call.call.request, request, true);
   });
 }
 
 policy::BatchOutlook ModelDispatcher::outlook() const {
   return {.curve = &curve_.curve(),
           .paying_items = curve_.paying_items(),
-          .arrivals_per_second = arrivals_.per_second(now_),
+          .arrivals_per_second = closed_ ? 0 : arrivals_.per_second(now_),
           .instances = static_cast<uint32_t>(instances_.size())};
 }
 
@@ -235,11 +237,17 @@ ModelDispatcher::Wake ModelDispatcher::wake_one() {
           .runs = choice.run};
 }
 
+void ModelDispatcher::will_ask(ports::InstanceIndex instance) {
+  BATON_CHECK(instances_[instance].state != InstanceState::kBusy);
+  instances_[instance].state = InstanceState::kAsking;
+}
+
 ports::NextBatch ModelDispatcher::next(ports::InstanceIndex instance, Instant now,
                                        ports::Batch& batch, std::vector<ports::EndedCall>& ended) {
   now = advance(now);
   BATON_CHECK(instances_[instance].state != InstanceState::kBusy && !batch.formed());
   expire(ended);
+  policy::demote_hopeless(queues_, outlook(), now);
   const policy::BatchChoice choice = policy::choose_batch(queues_, rules_, outlook(), now);
   Instance& asker = instances_[instance];
   ports::NextBatch out;
@@ -333,15 +341,19 @@ void ModelDispatcher::finish(ports::InstanceIndex instance, ports::Batch& batch,
   Instance& runner = instances_[instance];
   BATON_CHECK(runner.state == InstanceState::kBusy && batch.formed());
   BATON_CHECK(!outcome || outcome->results.size() == batch.members.size());
+  const bool retry = retries_alone(batch, outcome);
   for (size_t i = 0; i < batch.members.size(); ++i) {
-    ports::DispatchedCall& member = batch.members[i];
-    const policy::Slot slot = slot_of(member.id);
+    const policy::Slot slot = slot_of(batch.members[i].id);
     const bool live = slots_[slot].state == SlotState::kRunning;
+    if (live) --running_;
+    if (live && retry) {
+      requeue_alone(slot);
+      continue;
+    }
     slots_[slot] = {};
     free_slots_.push_back(slot);
     if (!live) continue;
-    --running_;
-    ports::EndedCall& end = ended.emplace_back(std::move(member));
+    ports::EndedCall& end = ended.emplace_back(std::move(batch.members[i]));
     end.call.timings.ended = now;
     if (outcome) {
       end.end.result = std::move(outcome->results[i]);
@@ -354,6 +366,8 @@ void ModelDispatcher::finish(ports::InstanceIndex instance, ports::Batch& batch,
     }
     end.end.timings = end.call.timings;
   }
+  if (outcome) failed_alone_ = 0;
+  if (!outcome && batch.members.size() == 1) ++failed_alone_;
   runner.state = InstanceState::kAsking;
   runner.live_members = 0;
   if (outcome) learn(batch.items, now - runner.started);
@@ -362,6 +376,31 @@ void ModelDispatcher::finish(ports::InstanceIndex instance, ports::Batch& batch,
           .instance = instance,
           .items = batch.items,
           .detail = batch.number});
+}
+
+// A batch may fail by one member's values: the others are not to suffer for it. A model that fails
+// whatever it is given is not run again for each member.
+bool ModelDispatcher::retries_alone(
+    const ports::Batch& batch, const Result<ports::BatchResult, ports::RunFailure>& outcome) const {
+  constexpr uint64_t kInVain = 16;
+  return !outcome && !outcome.error().terminated && batch.members.size() > 1 && !closed_ &&
+         failed_alone_ < kInVain;
+}
+
+// It keeps its rank. Its queue deadline was met; what bounds it now is its end-to-end deadline.
+void ModelDispatcher::requeue_alone(policy::Slot slot) {
+  CallSlot& call = slots_[slot];
+  const InferRequest& request = *call.call.call.request;
+  policy::QueuedCall queued = describe(request, call.call.timings.queued);
+  queued.sequence = call.call.id.value() >> kSlotBits;
+  queued.queue_deadline = queued.deadline;
+  call.state = SlotState::kQueued;
+  call.alone = true;
+  queues_.push(slot, queued, queued.sequence, policy::kNoKey);
+  record({.kind = DecisionKind::kAdmit,
+          .reason = DecisionReason::kRetryAlone,
+          .request = request.context.id,
+          .items = queued.items});
 }
 
 ports::Dispatcher::Aborted ModelDispatcher::abort(ports::CallId id, EndReason reason,

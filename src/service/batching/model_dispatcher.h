@@ -32,6 +32,7 @@ class ModelDispatcher final : public ports::Dispatcher {
   ModelDispatcher(DispatcherOptions options, ports::DecisionSink& decisions);
 
   ports::Submitted submit(ports::DispatchedCall& call, Instant now) override;
+  void will_ask(ports::InstanceIndex instance) override;
   ports::NextBatch next(ports::InstanceIndex instance, Instant now, ports::Batch& batch,
                         std::vector<ports::EndedCall>& ended) override;
   void finish(ports::InstanceIndex instance, ports::Batch& batch,
@@ -49,7 +50,7 @@ class ModelDispatcher final : public ports::Dispatcher {
   [[nodiscard]] const std::string& refusal_text(DecisionReason limit) const override;
 
   [[nodiscard]] uint64_t queued_items() const { return queues_.items(); }
-  [[nodiscard]] const LatencyCurve& curve() const { return curve_.curve(); }
+  [[nodiscard]] LatencyCurve curve() const override { return curve_.curve(); }
 
  private:
   enum class SlotState : uint8_t { kFree, kQueued, kRunning, kAborted };
@@ -57,6 +58,7 @@ class ModelDispatcher final : public ports::Dispatcher {
     ports::DispatchedCall call;
     SlotState state = SlotState::kFree;
     ports::InstanceIndex instance = 0;
+    bool alone = false;  // not to be joined: its batch failed
   };
   // kAsking: free, and a thread is on its way to next().
   enum class InstanceState : uint8_t { kAsking, kIdle, kBusy };
@@ -90,6 +92,10 @@ class ModelDispatcher final : public ports::Dispatcher {
   void expire(std::vector<ports::EndedCall>& ended);
   void fill(ports::InstanceIndex instance, const policy::BatchChoice& choice, ports::Batch& batch);
   void end_queued(policy::Slot slot, EndReason reason, std::vector<ports::EndedCall>& ended);
+  [[nodiscard]] bool retries_alone(
+      const ports::Batch& batch,
+      const Result<ports::BatchResult, ports::RunFailure>& outcome) const;
+  void requeue_alone(policy::Slot slot);
   void learn(uint64_t items, Duration duration);
   [[nodiscard]] Duration drain_time() const;
   void record(Decision decision);
@@ -109,7 +115,8 @@ class ModelDispatcher final : public ports::Dispatcher {
   std::vector<policy::Slot> chosen_;  // of the batch being formed
   std::vector<Instance> instances_;
   size_t running_ = 0;
-  ports::EngineStats stats_;  // what was done; what is held is filled in when asked
+  uint64_t failed_alone_ = 0;  // runs of one call that failed since one succeeded
+  ports::EngineStats stats_;   // what was done; what is held is filled in when asked
   bool closed_ = false;
   EndReason closed_because_ = EndReason::kShuttingDown;
   Instant now_;

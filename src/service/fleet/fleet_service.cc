@@ -113,6 +113,7 @@ void FleetService::on_loaded(const std::string& model, int64_t version,
       ports_.log.log(LogLevel::kWarning, label + ": " + remark);
     }
     next.config = result->config;
+    curve_keys_[{model, version}] = result->curve_key;
     next.engine = ports_.engines.make(std::move(*result));
     next.state = ModelState::kReady;
     next.reason.clear();
@@ -148,6 +149,40 @@ void FleetService::set_version(const std::string& model, ports::ModelVersion ver
   entry.has_been_ready = entry.has_been_ready || version.state == ModelState::kReady;
   const int64_t number = version.version;
   entry.versions[number] = std::make_shared<const ports::ModelVersion>(std::move(version));
+}
+
+std::vector<std::pair<ports::CurveKey, LatencyCurve>> FleetService::curves() const {
+  std::vector<std::pair<ports::CurveKey, LatencyCurve>> out;
+  for (const auto& [place, key] : curve_keys_) {
+    const auto& served = current_.models.at(place.first)->versions.at(place.second);
+    if (served->engine) out.emplace_back(key, served->engine->curve());
+  }
+  return out;
+}
+
+void FleetService::write_curves(
+    ports::StateStore& store, ports::Log& log,
+    const std::vector<std::pair<ports::CurveKey, LatencyCurve>>& curves) {
+  for (const auto& [key, curve] : curves) {
+    if (curve.empty()) continue;
+    if (auto saved = store.save_curve(key, curve); !saved.has_value()) {
+      log.log(LogLevel::kWarning, "the curve of " + key.model + ": " + saved.error().message);
+    }
+  }
+}
+
+void FleetService::save_curves_periodically(ports::Timers& timers) {
+  if (ports_.load.store == nullptr) return;
+  timers.arm(ports_.load.clock.now() + kSaveCurvesEvery, [this, &timers] {
+    ports_.jobs.run([store = ports_.load.store, log = &ports_.log, curves = curves()] {
+      write_curves(*store, *log, curves);
+    });
+    save_curves_periodically(timers);
+  });
+}
+
+void FleetService::save_curves() {
+  if (ports_.load.store != nullptr) write_curves(*ports_.load.store, ports_.log, curves());
 }
 
 void FleetService::begin_lame_duck() {

@@ -5,6 +5,8 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "ports/executor.h"
 #include "ports/job_runner.h"
@@ -34,6 +36,9 @@ struct FleetOptions {
 [[nodiscard]] std::vector<int64_t> chosen_versions(const VersionPolicy& policy,
                                                    const std::vector<int64_t>& found);
 
+// How much refinement a crash may lose.
+inline constexpr Duration kSaveCurvesEvery = Duration::s(300);
+
 // All models of the process. Owned by the controller thread; snapshot() and generation() on any.
 class FleetService final : public ports::ModelDirectory {
  public:
@@ -48,6 +53,11 @@ class FleetService final : public ports::ModelDirectory {
   [[nodiscard]] uint64_t generation() const override {
     return generation_.load(std::memory_order_acquire);
   }
+  // Writes the curves of all ready versions to the state file, as a job; again every
+  // kSaveCurvesEvery.
+  void save_curves_periodically(ports::Timers& timers);
+  // The same at once, on the calling thread, which blocks.
+  void save_curves();
   // Versions that are neither ready nor failed.
   [[nodiscard]] size_t loading() const;
 
@@ -61,9 +71,13 @@ class FleetService final : public ports::ModelDirectory {
   void set_version(const std::string& model, ports::ModelVersion version);
   ports::ModelEntry& edit(const std::string& model);
   void publish();
+  [[nodiscard]] std::vector<std::pair<ports::CurveKey, LatencyCurve>> curves() const;
+  static void write_curves(ports::StateStore& store, ports::Log& log,
+                           const std::vector<std::pair<ports::CurveKey, LatencyCurve>>& curves);
 
   FleetPorts ports_;
   FleetOptions options_;
+  std::map<std::pair<std::string, int64_t>, ports::CurveKey> curve_keys_;  // of ready versions
   ports::Directory current_;  // what publish() hands out
   std::atomic<std::shared_ptr<const ports::Directory>> published_;
   std::atomic<uint64_t> generation_{0};

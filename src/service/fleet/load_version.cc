@@ -110,6 +110,7 @@ Result<ports::LoadedVersion, LoadFailure> load_version(const LoadPorts& ports,
 
   ports::LoadedVersion loaded;
   loaded.version = request.version;
+  loaded.curve_key = key;
   auto warmed = warm(ports, *opened.runtime, opened.config, options);
   if (!warmed.has_value() && !request.config && opened.config.batches() &&
       warmed.error().kind != WarmUpFailure::Kind::kSample) {

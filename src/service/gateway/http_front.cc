@@ -10,6 +10,7 @@
 #include "protocol/oip/infer_codec.h"
 #include "protocol/oip/metadata.h"
 #include "protocol/trace_context/traceparent.h"
+#include "service/gateway/models_json.h"
 
 namespace baton::service {
 
@@ -300,6 +301,8 @@ void MetricsFront::on_request(ExchangeId id, HttpRequest request,
     response.content_type = "text/plain; version=0.0.4; charset=utf-8";
     response.body = telemetry_.render(gateway_.directory());
     responder.respond(id, std::move(response));
+  } else if (path == "/models") {
+    responder.respond(id, json_response(200, models_json(gateway_.directory())));
   } else if (path == "/livez") {
     responder.respond(id, json_response(200, ""));
   } else if (path == "/readyz") {

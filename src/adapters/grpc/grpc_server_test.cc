@@ -1,0 +1,476 @@
+#include "adapters/grpc/grpc_server.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <map>
+#include <thread>
+
+#include "baton_inference.grpc.pb.h"
+#include "health.grpc.pb.h"
+#include "ports/testing/loop_executor.h"
+
+namespace baton::adapters::grpc_api {
+namespace {
+
+using grpc::StatusCode;
+using inference::ModelInferRequest;
+using inference::ModelInferResponse;
+
+class WallClock final : public ports::Clock {
+ public:
+  Instant now() const override {
+    const auto time = std::chrono::steady_clock::now().time_since_epoch();
+    return Instant::from_ns(std::chrono::nanoseconds(time).count());
+  }
+  WallTime wall() const override { return {}; }
+};
+
+// Fires when the test says so.
+class ManualTimers final : public ports::Timers {
+ public:
+  ports::TimerId arm(Instant, std::move_only_function<void()> action) override {
+    actions_.emplace(++last_, std::move(action));
+    return last_;
+  }
+  void cancel(ports::TimerId id) override { actions_.erase(id); }
+  void fire_all() {
+    auto due = std::move(actions_);
+    actions_.clear();
+    for (auto& [id, action] : due) action();
+  }
+
+ private:
+  ports::TimerId last_ = 0;
+  std::map<ports::TimerId, std::move_only_function<void()>> actions_;
+};
+
+// Echoes inputs as outputs; the model "hang" answers only when cancelled, a model named after an
+// end reason is refused for it.
+class FakeFront final : public ports::InferenceFront {
+ public:
+  ports::InferToken infer(const ports::Caller& caller, std::shared_ptr<InferRequest> request,
+                          ports::InferSink sink) override {
+    last_caller = caller;
+    last_context = request->context;
+    if (request->model == "hang") {
+      const ports::InferToken token(++last_token_);
+      hanging_.emplace(token.value(), std::move(sink));
+      ++hung;
+      return token;
+    }
+    for (int i = 1; i < kEndReasonCount; ++i) {
+      const auto reason = static_cast<EndReason>(i);
+      if (request->model != end_reason_name(reason)) continue;
+      sink(fail(Refusal{reason, "refused: " + request->model, Duration::ms(1500)}));
+      return {};
+    }
+    ports::InferAnswer answer{request->model, request->version.value_or(1), {}};
+    answer.result.outputs = request->inputs;
+    answer.result.storage.push_back(request);
+    sink(std::move(answer));
+    return {};
+  }
+  void cancel(ports::InferToken token) override {
+    const auto found = hanging_.find(token.value());
+    if (found == hanging_.end()) return;
+    auto sink = std::move(found->second);
+    hanging_.erase(found);
+    ++cancelled;
+    sink(fail(Refusal{EndReason::kClientGone, "gone", {}}));
+  }
+  void count_refused(std::string_view, EndReason) override { ++refused; }
+  bool server_ready() override { return ready; }
+  ports::ServerDescription server() override { return {"baton", "1", {"binary_tensor_data"}}; }
+  ports::ModelReadiness model_ready(std::string_view model, std::optional<int64_t>) override {
+    return {model == "m", ready, ""};
+  }
+  Result<ports::ModelDescription, Refusal> model(const ports::Caller&, std::string_view name,
+                                                 std::optional<int64_t>) override {
+    if (name != "m") return fail(Refusal{EndReason::kNotFound, "no such model", {}});
+    TensorSpec input;
+    input.name = "x";
+    input.type = DataType::kBf16;
+    input.dims = {-1, 3};
+    return ports::ModelDescription{"m", {"1", "2"}, "onnxruntime_onnx", {input}, {}};
+  }
+  Result<std::string, Refusal> model_config(const ports::Caller&, std::string_view,
+                                            std::optional<int64_t>) override {
+    inference::ModelConfig config;
+    config.set_name("m");
+    config.set_max_batch_size(8);
+    return config.SerializeAsString();
+  }
+
+  std::atomic<bool> ready{true};
+  std::atomic<int> hung{0};
+  std::atomic<int> cancelled{0};
+  std::atomic<int> refused{0};
+  ports::Caller last_caller;
+  RequestContext last_context;
+
+ private:
+  uint64_t last_token_ = 0;
+  std::map<uint64_t, ports::InferSink> hanging_;
+};
+
+class GrpcServerTest : public ::testing::Test {
+ protected:
+  GrpcServerTest() { start({}); }
+  ~GrpcServerTest() override { stop(); }
+
+  void start(GrpcServerOptions options) {
+    server_ = std::make_unique<GrpcServer>(
+        options, std::vector<GrpcWorker>{{&loop_, &timers_, &front_}}, clock_);
+    const auto port = server_->listen();
+    ASSERT_TRUE(port.has_value()) << port.error();
+    port_ = *port;
+    thread_ = std::thread([this] { loop_.run_until([this] { return stopped_.load(); }); });
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    arguments.SetMaxReceiveMessageSize(-1);
+    channel_ = grpc::CreateCustomChannel("127.0.0.1:" + std::to_string(port_),
+                                         grpc::InsecureChannelCredentials(), arguments);
+    stub_ = inference::GRPCInferenceService::NewStub(channel_);
+    health_ = grpc::health::v1::Health::NewStub(channel_);
+  }
+  void stop() {
+    server_.reset();
+    stopped_ = true;
+    loop_.post([] {});
+    if (thread_.joinable()) thread_.join();
+    stopped_ = false;
+  }
+  void restart(GrpcServerOptions options) {
+    stop();
+    start(options);
+  }
+
+  static ModelInferRequest request(const std::string& model, std::string bytes = "12345678") {
+    ModelInferRequest message;
+    message.set_model_name(model);
+    auto* input = message.add_inputs();
+    input->set_name("x");
+    input->set_datatype("UINT8");
+    input->add_shape(static_cast<int64_t>(bytes.size()));
+    message.add_raw_input_contents(std::move(bytes));
+    return message;
+  }
+  static bool eventually(const std::function<bool()>& condition) {
+    for (int i = 0; i < 2500 && !condition(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    return condition();
+  }
+  void on_worker(std::move_only_function<void()> action) {
+    std::atomic<bool> done{false};
+    loop_.post([&] {
+      action();
+      done = true;
+    });
+    eventually([&] { return done.load(); });
+  }
+
+  WallClock clock_;
+  FakeFront front_;
+  ManualTimers timers_;
+  ports::testing::LoopExecutor loop_;
+  std::atomic<bool> stopped_{false};
+  std::unique_ptr<GrpcServer> server_;
+  uint16_t port_ = 0;
+  std::thread thread_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<inference::GRPCInferenceService::Stub> stub_;
+  std::unique_ptr<grpc::health::v1::Health::Stub> health_;
+};
+
+TEST_F(GrpcServerTest, InfersSmallAndLargeTensors) {
+  for (size_t size : {size_t{0}, size_t{8}, size_t{4095}, size_t{4096}, size_t{10 << 20}}) {
+    grpc::ClientContext context;
+    ModelInferResponse response;
+    auto message = request("echo", std::string(size, 'a'));
+    message.set_id("id-1");
+    message.set_model_version("7");
+    const grpc::Status status = stub_->ModelInfer(&context, message, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(response.model_name(), "echo");
+    EXPECT_EQ(response.model_version(), "7");
+    EXPECT_EQ(response.id(), "id-1");
+    ASSERT_EQ(response.raw_output_contents_size(), 1);
+    EXPECT_TRUE(response.raw_output_contents(0) == message.raw_input_contents(0));
+    EXPECT_EQ(response.outputs(0).datatype(), "UINT8");
+  }
+}
+
+TEST_F(GrpcServerTest, ReadsTheCallsContext) {
+  grpc::ClientContext context;
+  context.AddMetadata("x-request-id", "r-1");
+  context.AddMetadata("x-request-class", "batch");
+  context.AddMetadata("x-tenant", "t-1");
+  context.AddMetadata("x-api-key", "secret");
+  context.AddMetadata("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+  ModelInferResponse response;
+  const Instant before = clock_.now();
+  auto message = request("m");
+  (*message.mutable_parameters())["priority"].set_int64_param(3);
+  ASSERT_TRUE(stub_->ModelInfer(&context, message, &response).ok());
+  const RequestContext& seen = front_.last_context;
+  EXPECT_EQ(seen.client_id, "r-1");
+  EXPECT_EQ(seen.traffic_class, TrafficClass::kBatch);
+  EXPECT_EQ(seen.tenant, "t-1");
+  EXPECT_EQ(seen.priority, 3U);
+  EXPECT_EQ(seen.protocol, Protocol::kGrpc);
+  EXPECT_TRUE(seen.trace.present());
+  EXPECT_GT(seen.bytes, 8U);
+  EXPECT_GE(seen.arrival, before);
+  EXPECT_LE(seen.deadline - before, Duration::ms(20'100));
+  EXPECT_GE(seen.deadline - before, Duration::ms(19'000));
+  EXPECT_EQ(front_.last_caller.authorization, "Bearer secret");
+  EXPECT_EQ(front_.last_caller.peer, "127.0.0.1");
+  EXPECT_EQ(response.id(), "");  // echoes the message's own id only
+
+  grpc::ClientContext shorter;
+  (*message.mutable_parameters())["timeout"].set_int64_param(2'000'000);
+  shorter.AddMetadata("x-request-timeout-ms", "1000");
+  ASSERT_TRUE(stub_->ModelInfer(&shorter, message, &response).ok());
+  EXPECT_EQ(front_.last_context.deadline - front_.last_context.arrival, Duration::s(1));
+}
+
+TEST_F(GrpcServerTest, MapsEndReasonsToStatuses) {
+  const std::map<std::string, StatusCode> expected = {
+      {"invalid", StatusCode::INVALID_ARGUMENT},     {"too_large", StatusCode::RESOURCE_EXHAUSTED},
+      {"unauthorized", StatusCode::UNAUTHENTICATED}, {"not_found", StatusCode::NOT_FOUND},
+      {"unsupported", StatusCode::UNIMPLEMENTED},    {"not_ready", StatusCode::UNAVAILABLE},
+      {"queue_full", StatusCode::UNAVAILABLE},       {"overloaded", StatusCode::UNAVAILABLE},
+      {"deadline_queued", StatusCode::UNAVAILABLE},  {"deadline_running", StatusCode::UNAVAILABLE},
+      {"client_gone", StatusCode::CANCELLED},        {"shutting_down", StatusCode::UNAVAILABLE},
+      {"engine_failed", StatusCode::INTERNAL},
+  };
+  for (const auto& [model, code] : expected) {
+    grpc::ClientContext context;
+    ModelInferResponse response;
+    const grpc::Status status = stub_->ModelInfer(&context, request(model), &response);
+    EXPECT_EQ(status.error_code(), code) << model;
+    EXPECT_EQ(status.error_message(), "refused: " + model);
+    const auto& trailers = context.GetServerTrailingMetadata();
+    ASSERT_EQ(trailers.count("baton-reason"), 1U);
+    EXPECT_EQ(trailers.find("baton-reason")->second, model);
+    EXPECT_EQ(trailers.find("grpc-retry-pushback-ms")->second, "1500");
+  }
+  // A deadline of the client's own is told as such.
+  grpc::ClientContext context;
+  ModelInferResponse response;
+  auto message = request("deadline_queued");
+  (*message.mutable_parameters())["timeout"].set_int64_param(1);
+  EXPECT_EQ(stub_->ModelInfer(&context, message, &response).error_code(),
+            StatusCode::DEADLINE_EXCEEDED);
+}
+
+TEST_F(GrpcServerTest, RefusesMalformedRequests) {
+  auto mixed = request("m");  // U145
+  mixed.mutable_inputs(0)->mutable_contents()->add_uint_contents(1);
+  grpc::ClientContext context;
+  ModelInferResponse response;
+  const grpc::Status status = stub_->ModelInfer(&context, mixed, &response);
+  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_NE(status.error_message().find("one of them"), std::string::npos);
+  EXPECT_TRUE(eventually([&] { return front_.refused.load() == 1; }));
+  grpc::ClientContext bad_class;
+  bad_class.AddMetadata("x-request-class", "urgent");
+  EXPECT_EQ(stub_->ModelInfer(&bad_class, request("m"), &response).error_code(),
+            StatusCode::INVALID_ARGUMENT);
+  grpc::ClientContext bad_timeout;
+  bad_timeout.AddMetadata("x-request-timeout-ms", "0");
+  EXPECT_EQ(stub_->ModelInfer(&bad_timeout, request("m"), &response).error_code(),
+            StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(GrpcServerTest, RefusesBytesThatAreNoMessage) {
+  const grpc::Slice slice(std::string("\x2a\xff\xff"));  // field 5, longer than the bytes
+  const grpc::ByteBuffer bytes(&slice, 1);
+  grpc::ByteBuffer answer;
+  grpc::ClientContext context;
+  std::promise<grpc::Status> ended;
+  grpc::GenericStub(channel_).UnaryCall(
+      &context, "/inference.GRPCInferenceService/ModelInfer", {}, &bytes, &answer,
+      [&](grpc::Status status) { ended.set_value(std::move(status)); });
+  EXPECT_EQ(ended.get_future().get().error_code(), StatusCode::INVALID_ARGUMENT);
+}
+
+// triton server#1776: the limit is told as such.
+TEST_F(GrpcServerTest, RefusesMessagesOverTheLimit) {
+  GrpcServerOptions options;
+  options.message_bytes_max = 1000;
+  restart(options);
+  grpc::ClientContext context;
+  ModelInferResponse response;
+  EXPECT_EQ(
+      stub_->ModelInfer(&context, request("m", std::string(2000, 'a')), &response).error_code(),
+      StatusCode::RESOURCE_EXHAUSTED);
+}
+
+TEST_F(GrpcServerTest, CancelsWhatTheClientGivesUp) {
+  grpc::ClientContext context;
+  ModelInferResponse response;
+  std::thread canceller([&] {
+    eventually([&] { return front_.hung.load() == 1; });
+    context.TryCancel();
+  });
+  EXPECT_EQ(stub_->ModelInfer(&context, request("hang"), &response).error_code(),
+            StatusCode::CANCELLED);
+  canceller.join();
+  EXPECT_TRUE(eventually([&] { return front_.cancelled.load() == 1; }));
+}
+
+// Cancelling races with starting and ending: every call ends, none twice.
+TEST_F(GrpcServerTest, SurvivesCancelsAtAnyMoment) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) {
+        grpc::ClientContext context;
+        ModelInferResponse response;
+        std::thread canceller([&] {
+          std::this_thread::sleep_for(std::chrono::microseconds(37 * (i + t)));
+          context.TryCancel();
+        });
+        const auto status = stub_->ModelInfer(&context, request(i % 2 ? "hang" : "m"), &response);
+        EXPECT_TRUE(status.ok() || status.error_code() == StatusCode::CANCELLED);
+        canceller.join();
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_TRUE(eventually([&] { return front_.cancelled.load() == front_.hung.load(); }));
+}
+
+TEST_F(GrpcServerTest, AnswersQueries) {
+  grpc::ClientContext c1;
+  inference::ServerLiveResponse live;
+  ASSERT_TRUE(stub_->ServerLive(&c1, {}, &live).ok());
+  EXPECT_TRUE(live.live());
+  grpc::ClientContext c2;
+  inference::ServerReadyResponse ready;
+  front_.ready = false;
+  ASSERT_TRUE(stub_->ServerReady(&c2, {}, &ready).ok());
+  EXPECT_FALSE(ready.ready());
+  front_.ready = true;
+  grpc::ClientContext c3;
+  inference::ModelMetadataRequest model;
+  model.set_name("m");
+  inference::ModelMetadataResponse metadata;
+  ASSERT_TRUE(stub_->ModelMetadata(&c3, model, &metadata).ok());
+  EXPECT_EQ(metadata.versions(1), "2");
+  EXPECT_EQ(metadata.inputs(0).datatype(), "BF16");
+  EXPECT_EQ(metadata.inputs(0).shape(0), -1);
+  grpc::ClientContext c4;
+  model.set_name("other");
+  EXPECT_EQ(stub_->ModelMetadata(&c4, model, &metadata).error_code(), StatusCode::NOT_FOUND);
+  grpc::ClientContext c5;
+  inference::ModelConfigRequest config_request;
+  inference::ModelConfigResponse config;
+  ASSERT_TRUE(stub_->ModelConfig(&c5, config_request, &config).ok());
+  EXPECT_EQ(config.config().max_batch_size(), 8);
+  grpc::ClientContext c6;
+  inference::ModelReadyRequest ready_request;
+  inference::ModelReadyResponse model_ready;
+  ready_request.set_name("m");
+  ASSERT_TRUE(stub_->ModelReady(&c6, ready_request, &model_ready).ok());
+  EXPECT_TRUE(model_ready.ready());
+  grpc::ClientContext c7;
+  ready_request.set_version("x");
+  EXPECT_EQ(stub_->ModelReady(&c7, ready_request, &model_ready).error_code(),
+            StatusCode::INVALID_ARGUMENT);
+  grpc::ClientContext c8;
+  inference::ServerMetadataResponse server;
+  ASSERT_TRUE(stub_->ServerMetadata(&c8, {}, &server).ok());
+  EXPECT_EQ(server.name(), "baton");
+}
+
+TEST_F(GrpcServerTest, SaysWhatIsNotOffered) {
+  grpc::ClientContext c1;
+  inference::ModelStatisticsResponse statistics;
+  const grpc::Status status = stub_->ModelStatistics(&c1, {}, &statistics);
+  EXPECT_EQ(status.error_code(), StatusCode::UNIMPLEMENTED);
+  EXPECT_NE(status.error_message().find("statistics"), std::string::npos);
+  grpc::ClientContext c2;
+  auto stream = stub_->ModelStreamInfer(&c2);
+  inference::ModelStreamInferResponse answer;
+  EXPECT_FALSE(stream->Read(&answer));
+  EXPECT_EQ(stream->Finish().error_code(), StatusCode::UNIMPLEMENTED);
+}
+
+grpc::health::v1::HealthCheckRequest health_of(const std::string& service) {
+  grpc::health::v1::HealthCheckRequest request;
+  request.set_service(service);
+  return request;
+}
+
+TEST_F(GrpcServerTest, ChecksHealthOfServerAndModels) {
+  using grpc::health::v1::HealthCheckResponse;
+  const auto check = [&](const std::string& service) {
+    grpc::ClientContext context;
+    HealthCheckResponse response;
+    const grpc::Status status = health_->Check(&context, health_of(service), &response);
+    if (!status.ok()) return -static_cast<int>(status.error_code());
+    return static_cast<int>(response.status());
+  };
+  EXPECT_EQ(check(""), HealthCheckResponse::SERVING);
+  EXPECT_EQ(check("inference.GRPCInferenceService"), HealthCheckResponse::SERVING);
+  EXPECT_EQ(check("m"), HealthCheckResponse::SERVING);
+  EXPECT_EQ(check("unknown"), -static_cast<int>(StatusCode::NOT_FOUND));
+  front_.ready = false;
+  EXPECT_EQ(check(""), HealthCheckResponse::NOT_SERVING);
+  EXPECT_EQ(check("m"), HealthCheckResponse::NOT_SERVING);
+}
+
+TEST_F(GrpcServerTest, WatchesHealth) {
+  using grpc::health::v1::HealthCheckResponse;
+  grpc::ClientContext context;
+  auto watch = health_->Watch(&context, health_of(""));
+  HealthCheckResponse response;
+  ASSERT_TRUE(watch->Read(&response));
+  EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
+  front_.ready = false;
+  std::atomic<bool> done{false};
+  std::thread ticker([&] {
+    while (!done) on_worker([&] { timers_.fire_all(); });
+  });
+  ASSERT_TRUE(watch->Read(&response));
+  EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
+  std::atomic<bool> drained{false};
+  server_->drain(clock_.now() + Duration::s(10), [&] { drained = true; });
+  EXPECT_FALSE(watch->Read(&response));  // a watcher does not hold the drain up
+  EXPECT_EQ(watch->Finish().error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_TRUE(eventually([&] { return drained.load(); }));
+  done = true;
+  ticker.join();
+}
+
+TEST_F(GrpcServerTest, DrainsBounded) {
+  grpc::ClientContext context;
+  ModelInferResponse response;
+  std::thread caller(
+      [&] { EXPECT_FALSE(stub_->ModelInfer(&context, request("hang"), &response).ok()); });
+  ASSERT_TRUE(eventually([&] { return front_.hung.load() == 1; }));
+  std::atomic<bool> drained{false};
+  server_->drain(clock_.now() + Duration::ms(100), [&] { drained = true; });
+  EXPECT_TRUE(eventually([&] { return drained.load(); }));
+  EXPECT_EQ(front_.cancelled.load(), 1);
+  caller.join();
+}
+
+TEST_F(GrpcServerTest, SaysWhyItCannotListen) {
+  GrpcServerOptions options;
+  options.port = port_;
+  GrpcServer second(options, {{&loop_, &timers_, &front_}}, clock_);
+  EXPECT_NE(second.listen().error().find("in use"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace baton::adapters::grpc_api

@@ -1,0 +1,268 @@
+#include "adapters/grpc/infer_call.h"
+
+#include <google/protobuf/arena.h>
+#include <grpcpp/support/proto_buffer_reader.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+
+#include "adapters/grpc/status.h"
+#include "baton_inference.pb.h"
+#include "protocol/trace_context/traceparent.h"
+
+namespace baton::adapters::grpc_api {
+namespace {
+
+constexpr uint64_t kMostTimeoutMs = 86'400'000;  // a day: longer is a mistake
+constexpr size_t kCopyBytes = 4096;  // smaller outputs are cheaper to copy than to hand over
+// A call that is cancelled this close to its deadline has run out of time, whoever noticed first.
+constexpr Duration kDeadlineSlack = Duration::ms(5);
+
+std::optional<std::string_view> metadata(const grpc::CallbackServerContext& context,
+                                         const char* name) {
+  const auto& all = context.client_metadata();
+  const auto found = all.find(name);
+  if (found == all.end()) return std::nullopt;
+  return std::string_view(found->second.data(), found->second.size());
+}
+
+// "ipv4:127.0.0.1:50000" or "ipv6:%5B::1%5D:50000" without scheme and port.
+std::string address_of(const std::string& peer) {
+  const size_t scheme = peer.find(':');
+  const size_t port = peer.rfind(':');
+  if (scheme == std::string::npos || port <= scheme) return peer;
+  std::string address = peer.substr(scheme + 1, port - scheme - 1);
+  if (address.starts_with("%5B") && address.ends_with("%5D")) {
+    address = address.substr(3, address.size() - 6);
+  }
+  return address;
+}
+
+Result<void, Refusal> apply_timeout(std::string_view text, RequestContext& context) {
+  uint64_t ms = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ms);
+  if (error != std::errc() || end != text.data() + text.size() || ms == 0 || ms > kMostTimeoutMs) {
+    return fail(Refusal{EndReason::kInvalid,
+                        "x-request-timeout-ms is an integer from 1 to 86400000 milliseconds",
+                        {}});
+  }
+  context.deadline =
+      std::min(context.deadline, context.arrival + Duration::ms(static_cast<int64_t>(ms)));
+  return {};
+}
+
+// The library's deadline is in wall-clock time.
+void apply_grpc_deadline(const grpc::CallbackServerContext& context, RequestContext& out) {
+  const auto deadline = context.deadline();
+  if (deadline == std::chrono::system_clock::time_point::max()) return;
+  const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(
+      deadline - std::chrono::system_clock::now());
+  out.deadline = out.arrival + Duration::ns(left.count());
+}
+
+using ParsedMessage = std::shared_ptr<const inference::ModelInferRequest>;
+
+// The message and what it is allocated from.
+struct MessageStorage {
+  google::protobuf::Arena arena;
+  inference::ModelInferRequest* message = nullptr;
+};
+
+Result<ParsedMessage, Refusal> parse(grpc::ByteBuffer* bytes) {
+  auto storage = std::make_shared<MessageStorage>();
+  storage->message =
+      google::protobuf::Arena::CreateMessage<inference::ModelInferRequest>(&storage->arena);
+  grpc::ProtoBufferReader reader(bytes);
+  if (!reader.status().ok() || !storage->message->ParseFromZeroCopyStream(&reader)) {
+    return fail(Refusal{EndReason::kInvalid, "the request is not a ModelInferRequest", {}});
+  }
+  const auto* message = storage->message;
+  return ParsedMessage(std::move(storage), message);
+}
+
+// Keeps a result alive until the library has sent a slice of it.
+grpc::Slice slice_of(std::span<const std::byte> bytes, const std::vector<Storage>& storage) {
+  auto* kept = new std::vector<Storage>(storage);
+  return grpc::Slice(
+      const_cast<std::byte*>(bytes.data()), bytes.size(),
+      [](void* user) { delete static_cast<std::vector<Storage>*>(user); }, kept);
+}
+
+}  // namespace
+
+grpc::StatusCode status_code(EndReason reason, bool client_deadline_passed) {
+  switch (reason) {
+    case EndReason::kOk:
+      return grpc::StatusCode::OK;
+    case EndReason::kInvalid:
+      return grpc::StatusCode::INVALID_ARGUMENT;
+    case EndReason::kTooLarge:
+      return grpc::StatusCode::RESOURCE_EXHAUSTED;
+    case EndReason::kUnauthorized:
+      return grpc::StatusCode::UNAUTHENTICATED;
+    case EndReason::kNotFound:
+      return grpc::StatusCode::NOT_FOUND;
+    case EndReason::kMethodNotAllowed:
+    case EndReason::kUnsupported:
+      return grpc::StatusCode::UNIMPLEMENTED;
+    case EndReason::kDeadlineQueued:
+    case EndReason::kDeadlineRunning:
+      return client_deadline_passed ? grpc::StatusCode::DEADLINE_EXCEEDED
+                                    : grpc::StatusCode::UNAVAILABLE;
+    case EndReason::kNotReady:
+    case EndReason::kQueueFull:
+    case EndReason::kOverloaded:
+    case EndReason::kShuttingDown:
+      return grpc::StatusCode::UNAVAILABLE;
+    case EndReason::kClientGone:
+      return grpc::StatusCode::CANCELLED;
+    case EndReason::kEngineFailed:
+      break;
+  }
+  return grpc::StatusCode::INTERNAL;
+}
+
+grpc::Status refuse(grpc::CallbackServerContext& context, const Refusal& refusal,
+                    bool client_deadline_passed) {
+  context.AddTrailingMetadata("baton-reason", std::string(end_reason_name(refusal.reason)));
+  if (refusal.retry_after > Duration()) {
+    context.AddTrailingMetadata("grpc-retry-pushback-ms", std::to_string(refusal.retry_after.ms()));
+  }
+  return {status_code(refusal.reason, client_deadline_passed), refusal.message};
+}
+
+ports::Caller caller_of(const grpc::CallbackServerContext& context) {
+  ports::Caller caller;
+  caller.peer = address_of(context.peer());
+  if (const auto authorization = metadata(context, "authorization")) {
+    caller.authorization = *authorization;
+  } else if (const auto key = metadata(context, "x-api-key")) {
+    caller.authorization = "Bearer " + std::string(*key);
+  }
+  return caller;
+}
+
+Result<RequestContext, Refusal> context_of(const grpc::CallbackServerContext& context,
+                                           const ports::Clock& clock) {
+  RequestContext out;
+  out.protocol = Protocol::kGrpc;
+  out.arrival = clock.now();
+  apply_grpc_deadline(context, out);
+  if (const auto timeout = metadata(context, "x-request-timeout-ms")) {
+    BATON_TRY(apply_timeout(*timeout, out));
+  }
+  if (const auto name = metadata(context, "x-request-class")) {
+    const auto parsed = parse_traffic_class(*name);
+    if (!parsed.has_value()) {
+      return fail(Refusal{
+          EndReason::kInvalid, "x-request-class is one of interactive, batch, experimental", {}});
+    }
+    out.traffic_class = *parsed;
+  }
+  if (const auto tenant = metadata(context, "x-tenant")) out.tenant = *tenant;
+  if (const auto id = metadata(context, "x-request-id")) out.client_id = *id;
+  if (const auto trace = metadata(context, "traceparent")) {
+    out.trace = protocol::trace_context::parse_traceparent(*trace);
+  }
+  return out;
+}
+
+InferCall::InferCall(grpc::CallbackServerContext* context, grpc::ByteBuffer* response,
+                     const GrpcWorker& worker, const ports::Clock& clock)
+    : context_(context), response_(response), worker_(worker), clock_(clock) {}
+
+grpc::ServerUnaryReactor* InferCall::start(grpc::CallbackServerContext* context,
+                                           grpc::ByteBuffer* request, grpc::ByteBuffer* response,
+                                           const GrpcWorker& worker, const ports::Clock& clock) {
+  auto call = std::make_shared<InferCall>(context, response, worker, clock);
+  call->self_ = call;
+  call->begin(request);
+  return call.get();
+}
+
+Result<std::shared_ptr<InferRequest>, Refusal> InferCall::decode(grpc::ByteBuffer* bytes,
+                                                                 std::string& model) {
+  BATON_ASSIGN(RequestContext context, context_of(*context_, clock_));
+  context.bytes = bytes->Length();
+  BATON_ASSIGN(ParsedMessage message, parse(bytes));
+  bytes->Clear();  // the message has its own copy
+  model = message->model_name();
+  BATON_ASSIGN(auto decoded, protocol::oip_proto::decode_infer_request(std::move(message)));
+  client_id_ = decoded.request.context.client_id;
+  context.priority = decoded.request.context.priority;
+  if (!client_id_.empty()) context.client_id = client_id_;
+  if (decoded.timeout.has_value()) {
+    context.deadline = std::min(context.deadline, context.arrival + *decoded.timeout);
+  }
+  deadline_ = context.deadline;
+  decoded.request.context = std::move(context);
+  return std::make_shared<InferRequest>(std::move(decoded.request));
+}
+
+void InferCall::begin(grpc::ByteBuffer* bytes) {
+  std::string model;
+  auto request = decode(bytes, model);
+  if (request.has_value()) {
+    worker_.executor->post([self = shared_from_this(), typed = *std::move(request)]() mutable {
+      self->infer(std::move(typed));
+    });
+    return;
+  }
+  worker_.executor->post([front = worker_.front, model, reason = request.error().reason] {
+    front->count_refused(model, reason);
+  });
+  Finish(refuse(*context_, request.error()));
+}
+
+void InferCall::infer(std::shared_ptr<InferRequest> request) {
+  if (cancelled_) {
+    worker_.front->count_refused(request->model, EndReason::kClientGone);
+    return finish(fail(Refusal{EndReason::kClientGone, "the client cancelled the call", {}}));
+  }
+  token_ = worker_.front->infer(
+      caller_of(*context_), std::move(request),
+      [self = shared_from_this()](auto answer) { self->finish(std::move(answer)); });
+}
+
+void InferCall::finish(Result<ports::InferAnswer, Refusal> answer) {
+  finished_ = true;
+  if (answer.has_value()) return write(*std::move(answer));
+  Finish(refuse(*context_, answer.error(), clock_.now() >= deadline_));
+}
+
+void InferCall::write(ports::InferAnswer answer) {
+  const auto encoded = protocol::oip_proto::encode_infer_response(
+      answer.result, {answer.model, answer.version, client_id_});
+  std::vector<grpc::Slice> slices;
+  std::string pending = encoded.head;
+  for (const auto& raw : encoded.raws) {
+    pending += raw.prefix;
+    if (raw.bytes.size() < kCopyBytes) {
+      pending.append(reinterpret_cast<const char*>(raw.bytes.data()), raw.bytes.size());
+      continue;
+    }
+    slices.emplace_back(std::exchange(pending, {}));
+    slices.push_back(slice_of(raw.bytes, answer.result.storage));
+  }
+  if (!pending.empty()) slices.emplace_back(pending);
+  grpc::ByteBuffer bytes(slices.data(), slices.size());
+  response_->Swap(&bytes);
+  Finish(grpc::Status::OK);
+}
+
+void InferCall::OnCancel() {
+  if (clock_.now() + kDeadlineSlack >= deadline_) return;  // the request's own deadline ends it
+  worker_.executor->post([self = shared_from_this()] {
+    self->cancelled_ = true;
+    if (!self->finished_ && self->token_ != ports::InferToken()) {
+      self->worker_.front->cancel(self->token_);
+    }
+  });
+}
+
+void InferCall::OnDone() {
+  self_.reset();
+}
+
+}  // namespace baton::adapters::grpc_api

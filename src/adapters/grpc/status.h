@@ -1,0 +1,30 @@
+#pragma once
+// Internal to this room: refusals as gRPC statuses, and what a call's metadata says.
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/status.h>
+
+#include "base/result.h"
+#include "domain/request.h"
+#include "ports/clock.h"
+#include "ports/inference_front.h"
+
+namespace baton::adapters::grpc_api {
+
+// invalid INVALID_ARGUMENT · too_large RESOURCE_EXHAUSTED · unauthorized UNAUTHENTICATED ·
+// not_found NOT_FOUND · unsupported UNIMPLEMENTED · not_ready, queue_full, overloaded and
+// shutting_down UNAVAILABLE · client_gone CANCELLED · engine_failed INTERNAL. A deadline that the
+// client set (gRPC deadline, timeout parameter or header) is DEADLINE_EXCEEDED once it has passed;
+// a limit of the model's queue is UNAVAILABLE, as in Triton.
+[[nodiscard]] grpc::StatusCode status_code(EndReason reason, bool client_deadline_passed);
+// The status, and for clients that look deeper the reason and a retry delay as trailing metadata
+// (`baton-reason`, `grpc-retry-pushback-ms`).
+[[nodiscard]] grpc::Status refuse(grpc::CallbackServerContext& context, const Refusal& refusal,
+                                  bool client_deadline_passed = false);
+
+[[nodiscard]] ports::Caller caller_of(const grpc::CallbackServerContext& context);
+// Arrival, deadline, client id, tenant, class and trace.
+[[nodiscard]] Result<RequestContext, Refusal> context_of(const grpc::CallbackServerContext& context,
+                                                         const ports::Clock& clock);
+
+}  // namespace baton::adapters::grpc_api

@@ -1,0 +1,172 @@
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "adapters/onnx/ort_library.h"
+#include "adapters/onnx/testing/onnx_writer.h"
+#include "ports/testing/manual_clock.h"
+
+namespace baton::adapters::onnx {
+namespace {
+
+namespace fs = std::filesystem;
+
+class NoLog final : public ports::Log {
+ public:
+  void log(ports::LogLevel, std::string message) override { last = std::move(message); }
+  std::string last;
+};
+
+class OrtTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const char* library = getenv("BATON_ORT_LIBRARY");
+    ASSERT_NE(library, nullptr) << "set BATON_ORT_LIBRARY";
+    auto opened = open_onnxruntime({library}, log_, clock_);
+    ASSERT_TRUE(opened.has_value()) << opened.error().message;
+    loader_ = std::move(*opened);
+    std::string pattern = (fs::temp_directory_path() / "baton_onnx_XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::unique_ptr<ports::ModelRuntime> load(const std::string& bytes) {
+    const std::string path = (folder_ / "model.onnx").string();
+    std::ofstream(path, std::ios::binary) << bytes;
+    auto loaded = loader_->load(path, {});
+    EXPECT_TRUE(loaded.has_value()) << loaded.error().message;
+    return loaded.has_value() ? std::move(*loaded) : nullptr;
+  }
+
+  static InferRequest add_request(const std::vector<int32_t>& a, const std::vector<int32_t>& b) {
+    InferRequest request;
+    const auto rows = static_cast<int64_t>(a.size() / 16);
+    request.items = static_cast<uint64_t>(rows);
+    request.inputs.push_back({"INPUT0", DataType::kInt32, {rows, 16}, std::as_bytes(std::span(a))});
+    request.inputs.push_back({"INPUT1", DataType::kInt32, {rows, 16}, std::as_bytes(std::span(b))});
+    return request;
+  }
+  static std::vector<int32_t> ints(const Tensor& tensor) {
+    std::vector<int32_t> out(tensor.data.size() / 4);
+    std::memcpy(out.data(), tensor.data.data(), tensor.data.size());
+    return out;
+  }
+
+  NoLog log_;
+  ports::testing::ManualClock clock_;
+  std::unique_ptr<ports::RuntimeLoader> loader_;
+  fs::path folder_;
+};
+
+TEST_F(OrtTest, ReadsTheSignature) {
+  const auto runtime = load(testing::add_sub_model());
+  ASSERT_NE(runtime, nullptr);
+  ASSERT_EQ(runtime->signature().inputs.size(), 2U);
+  EXPECT_EQ(runtime->signature().inputs[0].dims, (Shape{-1, 16}));
+  EXPECT_EQ(runtime->signature().outputs[1].type, DataType::kInt32);
+}
+
+TEST_F(OrtTest, ABatchGivesEachMemberItsRowsAndOutputs) {
+  const auto runtime = load(testing::add_sub_model());
+  auto instance = runtime->create_instance({});
+  ASSERT_TRUE(instance.has_value());
+  const std::vector<int32_t> one(16, 1), two(32, 2), five(16, 5), seven(32, 7);
+  InferRequest first = add_request(one, five);
+  InferRequest second = add_request(two, seven);
+  second.outputs.push_back({.name = "OUTPUT1"});
+  const std::array<const InferRequest*, 2> members = {&first, &second};
+  const auto batch = (*instance)->run(members);
+  ASSERT_TRUE(batch.has_value()) << batch.error().message;
+  ASSERT_EQ(batch->results[0].outputs.size(), 2U);
+  EXPECT_EQ(ints(batch->results[0].outputs[0]), std::vector<int32_t>(16, 6));
+  ASSERT_EQ(batch->results[1].outputs.size(), 1U);
+  EXPECT_EQ(batch->results[1].outputs[0].shape, (Shape{2, 16}));
+  EXPECT_EQ(ints(batch->results[1].outputs[0]), std::vector<int32_t>(32, -5));
+}
+
+TEST_F(OrtTest, MisalignedInputsAreCopiedNotMisread) {
+  const auto runtime = load(testing::add_sub_model());
+  auto instance = runtime->create_instance({});
+  std::vector<std::byte> bytes(16 * 4 + 1);
+  const std::vector<int32_t> values(16, 3);
+  std::memcpy(bytes.data() + 1, values.data(), 64);
+  InferRequest request = add_request(values, values);
+  request.inputs[0].data = std::span(bytes).subspan(1);
+  const std::array<const InferRequest*, 1> members = {&request};
+  const auto batch = (*instance)->run(members);
+  ASSERT_TRUE(batch.has_value());
+  EXPECT_EQ(ints(batch->results[0].outputs[0]), std::vector<int32_t>(16, 6));
+}
+
+TEST_F(OrtTest, StringsKeepEveryByte) {
+  const std::vector<int64_t> dims = {-1, 1};
+  testing::OnnxGraph graph;
+  graph.node("Identity", {"s"}, {"t"});
+  graph.input("s", testing::kOnnxString, dims).output("t", testing::kOnnxString, dims);
+  const auto runtime = load(graph.model());
+  auto instance = runtime->create_instance({});
+  ASSERT_TRUE(instance.has_value());
+  const std::string wire("\3\0\0\0a\0b\0\0\0\0", 11);
+  InferRequest a;
+  a.items = 2;
+  a.inputs.push_back({"s", DataType::kBytes, {2, 1}, std::as_bytes(std::span(wire))});
+  const InferRequest b = a;
+  const std::array<const InferRequest*, 2> members = {&a, &b};
+  const auto batch = (*instance)->run(members);
+  ASSERT_TRUE(batch.has_value()) << batch.error().message;
+  for (const InferResult& result : batch->results) {
+    const Tensor& out = result.outputs[0];
+    EXPECT_EQ(as_chars(out.data), wire);
+  }
+}
+
+TEST_F(OrtTest, ResultsOutliveTheInstance) {
+  const auto runtime = load(testing::add_sub_model());
+  const std::vector<int32_t> ones(16, 1);
+  InferResult kept;
+  {
+    auto instance = runtime->create_instance({});
+    InferRequest request = add_request(ones, ones);
+    const std::array<const InferRequest*, 1> members = {&request};
+    kept = (*instance)->run(members)->results[0];
+  }
+  EXPECT_EQ(ints(kept.outputs[0]), std::vector<int32_t>(16, 2));
+}
+
+TEST_F(OrtTest, AWrongShapeIsAFailureWithoutTheRuntimesWords) {
+  const auto runtime = load(testing::add_sub_model());
+  ModelConfig config;
+  config.name = "m";
+  auto instance = runtime->create_instance(config);
+  const std::vector<int32_t> values(16, 1);
+  InferRequest request = add_request(values, values);
+  request.inputs[0].shape = {2, 8};
+  const std::array<const InferRequest*, 1> members = {&request};
+  const auto batch = (*instance)->run(members);
+  ASSERT_FALSE(batch.has_value());
+  EXPECT_EQ(batch.error().message, "model \"m\" failed to run this request");
+  EXPECT_NE(log_.last.find("INPUT0"), std::string::npos);
+}
+
+TEST_F(OrtTest, AFileThatIsNoModelIsAClearError) {
+  const std::string path = (folder_ / "model.onnx").string();
+  std::ofstream(path) << "not a model";
+  const auto loaded = loader_->load(path, {});
+  ASSERT_FALSE(loaded.has_value());
+  EXPECT_NE(loaded.error().message.find("does not load it"), std::string::npos);
+}
+
+TEST(OpenOnnxRuntime, SaysWhichFileIsNotUsable) {
+  NoLog log;
+  ports::testing::ManualClock clock;
+  const auto opened = open_onnxruntime({"/no/such/libonnxruntime.so"}, log, clock);
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_NE(opened.error().message.find("/no/such/libonnxruntime.so"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace baton::adapters::onnx

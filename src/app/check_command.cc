@@ -1,0 +1,138 @@
+#include "app/check_command.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "adapters/http/steady_clock.h"
+#include "adapters/log/log_writer.h"
+#include "adapters/onnx/ort_library.h"
+#include "adapters/repository/folder_repository.h"
+#include "app/server.h"
+#include "base/json_writer.h"
+#include "protocol/model_config/model_config.h"
+#include "service/fleet/fleet_service.h"
+
+namespace baton::app {
+namespace {
+
+struct Finding {
+  std::string model;
+  int64_t version = 0;  // 0: of the model as a whole
+  std::string problem;  // empty: it would load
+  uint32_t max_batch_size = 0;
+  std::vector<std::string> remarks;
+};
+
+void check_versions(const service::LoadPorts& ports, const ports::FoundModel& model,
+                    const std::optional<ModelConfig>& config, std::vector<Finding>& findings) {
+  const VersionPolicy policy = config ? config->version_policy : VersionPolicy();
+  for (int64_t version : service::chosen_versions(policy, model.versions)) {
+    Finding finding;
+    finding.model = model.name;
+    finding.version = version;
+    auto opened = service::open_version(ports, {model, version, config});
+    if (opened.has_value()) {
+      finding.max_batch_size = opened->config.max_batch_size;
+    } else {
+      finding.problem = opened.error().message;
+    }
+    findings.push_back(std::move(finding));
+  }
+}
+
+void check_model(const service::LoadPorts& ports, const ports::FoundModel& model,
+                 protocol::model_config::Unsupported unsupported, std::vector<Finding>& findings) {
+  Finding whole;
+  whole.model = model.name;
+  whole.problem = model.problem;
+  for (const std::string& ignored : model.ignored)
+    whole.remarks.push_back("passed over " + ignored);
+  std::optional<ModelConfig> config;
+  if (whole.problem.empty() && model.config_text) {
+    auto parsed = protocol::model_config::parse_model_config(*model.config_text, unsupported);
+    if (parsed.has_value()) {
+      for (const std::string& field : parsed->ignored) {
+        whole.remarks.push_back("config.pbtxt: not honoured: " + field);
+      }
+      config = std::move(parsed->config);
+    } else {
+      whole.problem = parsed.error().message;
+    }
+  }
+  const bool usable = whole.problem.empty();
+  if (!usable || !whole.remarks.empty()) findings.push_back(std::move(whole));
+  if (usable) check_versions(ports, model, config, findings);
+}
+
+void print_text(const std::vector<Finding>& findings) {
+  for (const Finding& finding : findings) {
+    const std::string version = finding.version != 0 ? "/" + std::to_string(finding.version) : "";
+    const char* mark = finding.problem.empty() ? "ok    " : "FAILED";
+    std::printf("%s  %s%s", mark, finding.model.c_str(), version.c_str());
+    if (!finding.problem.empty()) {
+      std::printf(": %s", finding.problem.c_str());
+    } else if (finding.version != 0) {
+      std::printf("  max batch %u", finding.max_batch_size);
+    }
+    std::printf("\n");
+    for (const std::string& remark : finding.remarks) std::printf("        %s\n", remark.c_str());
+  }
+}
+
+void print_json(const std::vector<Finding>& findings) {
+  std::string out;
+  JsonWriter json(out);
+  json.begin_array();
+  for (const Finding& finding : findings) {
+    json.begin_object().field("model", finding.model);
+    if (finding.version != 0) json.field("version", finding.version);
+    json.field("ok", finding.problem.empty());
+    if (!finding.problem.empty()) json.field("problem", finding.problem);
+    json.field("max_batch_size", uint64_t{finding.max_batch_size}).key("remarks").begin_array();
+    for (const std::string& remark : finding.remarks) json.string(remark);
+    json.end_array().end_object();
+  }
+  json.end_array();
+  std::printf("%s\n", out.c_str());
+}
+
+}  // namespace
+
+int run_check(const ServerConfig& config, bool as_json) {
+  const adapters::http::SteadyClock clock;
+  adapters::log::LogWriter sink(STDERR_FILENO, false);
+  adapters::log::TextLog log(sink, clock, ports::LogLevel::kError);
+  auto runtime =
+      adapters::onnx::open_onnxruntime({find_ort_library(config.ort_library)}, log, clock);
+  if (!runtime.has_value()) {
+    std::fprintf(stderr, "baton: %s\n", runtime.error().message.c_str());
+    return 2;
+  }
+  const auto repository = adapters::repository::make_folder_repository(config.repositories);
+  const auto found = repository->scan();
+  if (!found.has_value()) {
+    std::fprintf(stderr, "baton: %s\n", found.error().message.c_str());
+    return 2;
+  }
+  const auto unsupported = config.warn_unsupported ? protocol::model_config::Unsupported::kWarn
+                                                   : protocol::model_config::Unsupported::kRefuse;
+  std::vector<Finding> findings;
+  for (const ports::FoundModel& model : *found) {
+    check_model({*repository, **runtime, clock, nullptr}, model, unsupported, findings);
+  }
+  if (as_json) {
+    print_json(findings);
+  } else {
+    print_text(findings);
+  }
+  for (const Finding& finding : findings) {
+    if (!finding.problem.empty()) return 1;
+  }
+  return 0;
+}
+
+}  // namespace baton::app

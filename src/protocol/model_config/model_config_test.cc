@@ -1,0 +1,106 @@
+#include "protocol/model_config/model_config.h"
+
+#include <gtest/gtest.h>
+
+namespace baton::protocol::model_config {
+namespace {
+
+std::string error_of(std::string_view text) {
+  const auto parsed = parse_model_config(text, Unsupported::kRefuse);
+  return parsed.has_value() ? "" : parsed.error().message;
+}
+
+constexpr std::string_view kInput = "input { name: 'x' data_type: TYPE_FP32 dims: [ 2 ] } ";
+
+TEST(ModelConfig, ReadsWhatIsHonoured) {
+  const auto parsed = parse_model_config(
+      "name: 'm' backend: 'onnxruntime' max_batch_size: 8 "
+      "input { name: 'x' data_type: TYPE_FP16 dims: [ 3, -1 ] reshape { shape: [ -1, 3 ] } } "
+      "output { name: 'y' data_type: TYPE_STRING dims: [ 1 ] label_filename: 'l.txt' } "
+      "instance_group { count: 2 kind: KIND_CPU } instance_group { } "
+      "dynamic_batching { preferred_batch_size: [ 8, 4 ] max_queue_delay_microseconds: 100 "
+      "  priority_levels: 2 default_priority_level: 2 "
+      "  default_queue_policy { default_timeout_microseconds: 5000 max_queue_size: 9 } "
+      "  priority_queue_policy { key: 1 value { max_queue_size: 3 } } } "
+      "parameters { key: 'intra_op_thread_count' value { string_value: '2' } } "
+      "optimization { graph { level: 1 } } version_policy { specific { versions: [ 3 ] } } "
+      "model_warmup { name: 'w' batch_size: 2 inputs { key: 'x' value { data_type: TYPE_FP16 "
+      "  dims: [ 3, 2 ] zero_data: true } } }",
+      Unsupported::kRefuse);
+  ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
+  const ModelConfig& config = parsed->config;
+  EXPECT_EQ(config.max_batch_size, 8U);
+  EXPECT_EQ(config.inputs[0].type, DataType::kFp16);
+  EXPECT_EQ(config.inputs[0].reshape, (Shape{-1, 3}));
+  EXPECT_EQ(config.outputs[0].label_file, "l.txt");
+  EXPECT_EQ(config.instance_count, 3U);
+  EXPECT_EQ(config.batching.preferred_sizes, (std::vector<uint32_t>{4, 8}));
+  EXPECT_EQ(config.batching.max_delay, Duration::us(100));
+  EXPECT_EQ(config.batching.default_policy.timeout, Duration::ms(5));
+  EXPECT_EQ(config.batching.level_policies.at(1).max_queue_size, 3U);
+  EXPECT_EQ(config.runtime.intra_op_threads, 2);
+  EXPECT_EQ(config.runtime.graph_level, 1);
+  EXPECT_EQ(config.version_policy.specific, (std::vector<int64_t>{3}));
+  EXPECT_EQ(config.warmups[0].batch_size, 2U);
+}
+
+TEST(ModelConfig, RefusesByPathWhatIsNotHonoured) {
+  EXPECT_NE(error_of("response_cache { enable: true }").find("response_cache"), std::string::npos);
+  EXPECT_NE(error_of("max_batch_size: 2 dynamic_batching { preserve_ordering: true }")
+                .find("dynamic_batching.preserve_ordering"),
+            std::string::npos);
+  EXPECT_NE(error_of("max_batch_size: 2 dynamic_batching { default_queue_policy { "
+                     "timeout_action: DELAY } }")
+                .find("dynamic_batching.default_queue_policy.timeout_action"),
+            std::string::npos);
+  EXPECT_NE(error_of("instance_group { kind: KIND_GPU }").find("instance_group.kind: KIND_GPU"),
+            std::string::npos);
+  EXPECT_NE(error_of("parameters { key: 'x' value { string_value: '1' } }").find("parameters.x"),
+            std::string::npos);
+  EXPECT_NE(error_of("optimization { cuda { graphs: true } }").find("optimization.cuda"),
+            std::string::npos);
+  EXPECT_NE(error_of("sequence_batching { }").find("sequence_batching"), std::string::npos);
+}
+
+TEST(ModelConfig, WithWarningsTheSameFieldsAreListed) {
+  const auto parsed = parse_model_config(
+      "max_batch_size: 2 instance_group { kind: KIND_GPU gpus: [ 0 ] } response_cache { }",
+      Unsupported::kWarn);
+  ASSERT_TRUE(parsed.has_value());
+  EXPECT_EQ(parsed->ignored,
+            (std::vector<std::string>{"instance_group.gpus", "instance_group.kind: KIND_GPU",
+                                      "response_cache"}));
+}
+
+TEST(ModelConfig, ErrorsNameThePlace) {
+  EXPECT_NE(error_of("max_batch_size: x").find("line 1"), std::string::npos);
+  EXPECT_NE(error_of("\nno_such_field: 1").find("line 2"), std::string::npos);
+  EXPECT_NE(error_of("dynamic_batching { }").find("max_batch_size"), std::string::npos);
+  EXPECT_NE(error_of("max_batch_size: -1"), "");
+  EXPECT_NE(error_of("max_batch_size: 4 dynamic_batching { preferred_batch_size: 5 }"), "");
+  EXPECT_NE(error_of("max_batch_size: 4 dynamic_batching { priority_levels: 2 }"), "");
+  EXPECT_NE(error_of("backend: 'python'").find("\"python\""), std::string::npos);
+  EXPECT_NE(error_of("input { name: 'x' dims: [ 1 ] }").find("data_type"), std::string::npos);
+  EXPECT_NE(error_of("input { name: 'x' data_type: TYPE_FP32 }").find("dims"), std::string::npos);
+  EXPECT_NE(error_of("input { name: 'x' data_type: TYPE_FP32 dims: [ 0 ] }"), "");
+  EXPECT_NE(error_of(std::string(kInput) + std::string(kInput)).find("twice"), std::string::npos);
+  EXPECT_NE(error_of("instance_group { count: 100000 }"), "");
+  EXPECT_NE(error_of("parameters { key: 'intra_op_thread_count' value { string_value: 'many' } }"),
+            "");
+}
+
+TEST(ModelConfig, EncodesJsonThatTheProtocolKnows) {
+  auto parsed = parse_model_config(
+      std::string("name: 'm' max_batch_size: 4 ") + std::string(kInput) + "dynamic_batching { }",
+      Unsupported::kRefuse);
+  ASSERT_TRUE(parsed.has_value());
+  encode_model_config(parsed->config);
+  EXPECT_NE(parsed->config.json.find("\"max_batch_size\":4"), std::string::npos);
+  EXPECT_NE(parsed->config.json.find("\"data_type\":\"TYPE_FP32\",\"dims\":[2]"),
+            std::string::npos);
+  EXPECT_NE(parsed->config.json.find("\"dynamic_batching\":{"), std::string::npos);
+  EXPECT_FALSE(parsed->config.serialized.empty());
+}
+
+}  // namespace
+}  // namespace baton::protocol::model_config

@@ -1,0 +1,42 @@
+#include "baton_inference.pb.h"
+#include "protocol/oip_proto/infer_message.h"
+
+namespace baton::protocol::oip_proto {
+namespace {
+
+// Wire type 2 (a length, then bytes) of field 6.
+constexpr char kRawOutputTag =
+    (inference::ModelInferResponse::kRawOutputContentsFieldNumber << 3) | 2;
+
+std::string raw_prefix(size_t size) {
+  std::string prefix(1, kRawOutputTag);
+  while (size >= 0x80) {
+    prefix.push_back(static_cast<char>((size & 0x7f) | 0x80));
+    size >>= 7;
+  }
+  prefix.push_back(static_cast<char>(size));
+  return prefix;
+}
+
+}  // namespace
+
+EncodedMessage encode_infer_response(const InferResult& result, const ResponseNames& names) {
+  inference::ModelInferResponse message;
+  message.set_model_name(std::string(names.model));
+  message.set_model_version(std::to_string(names.version));
+  message.set_id(std::string(names.id));
+  EncodedMessage encoded;
+  encoded.raws.reserve(result.outputs.size());
+  for (const Tensor& tensor : result.outputs) {
+    auto* output = message.add_outputs();
+    output->set_name(tensor.name);
+    output->set_datatype(std::string(data_type_name(tensor.type)));
+    for (int64_t dim : tensor.shape) output->add_shape(dim);
+    encoded.raws.push_back({raw_prefix(tensor.data.size()), tensor.data});
+  }
+  // The raw contents have the highest field number, so they follow.
+  message.SerializeToString(&encoded.head);
+  return encoded;
+}
+
+}  // namespace baton::protocol::oip_proto

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "domain/end_reason.h"
+#include "domain/request.h"
+
+namespace inference {
+class ModelInferRequest;
+}
+
+namespace baton::protocol::oip_proto {
+
+struct DecodedMessage {
+  InferRequest request;  // of the context only client_id and priority are set
+  std::optional<Duration> timeout;
+};
+
+// The tensors of the result are views into `message` (zero copy) or into buffers that the request
+// keeps. Refused: mixed typed and raw contents, contents of another type than the datatype's,
+// values out of range, counts and sizes that differ from the shape, sequences, shared memory,
+// classification, reserved parameters.
+[[nodiscard]] Result<DecodedMessage, Refusal> decode_infer_request(
+    std::shared_ptr<const inference::ModelInferRequest> message);
+
+// "" is none; otherwise a positive decimal number.
+[[nodiscard]] Result<std::optional<int64_t>, Refusal> parse_version(std::string_view text);
+
+struct ResponseNames {
+  std::string_view model;
+  int64_t version = 0;
+  std::string_view id;
+};
+
+// A serialized ModelInferResponse with raw_output_contents: `head`, then for each output in order
+// its `prefix` (field tag and length) and its bytes.
+struct EncodedMessage {
+  std::string head;
+  struct Raw {
+    std::string prefix;
+    std::span<const std::byte> bytes;
+  };
+  std::vector<Raw> raws;
+};
+
+[[nodiscard]] EncodedMessage encode_infer_response(const InferResult& result,
+                                                   const ResponseNames& names);
+
+}  // namespace baton::protocol::oip_proto

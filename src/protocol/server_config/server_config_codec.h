@@ -1,0 +1,30 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "domain/server_config.h"
+
+namespace baton::protocol::server_config {
+
+struct ConfigError {
+  int line = 0;  // 1-based; 0: of the whole file
+  std::string message;
+};
+
+// Gives an environment variable, or nothing when it is not set.
+using Environment = std::function<std::optional<std::string>(const std::string& name)>;
+
+// Reads a configuration of version 1. Files above 1 MiB are refused.
+[[nodiscard]] Result<ServerConfig, ConfigError> parse_server_config(std::string_view text,
+                                                                    const Environment& environment);
+
+// A JSON Schema (draft 2020-12) of the file.
+[[nodiscard]] std::string server_config_schema();
+// The reference page in Markdown.
+[[nodiscard]] std::string server_config_reference();
+
+}  // namespace baton::protocol::server_config

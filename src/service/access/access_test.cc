@@ -1,0 +1,63 @@
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "ports/testing/manual_clock.h"
+#include "service/access/access_control.h"
+#include "service/access/access_log.h"
+
+namespace baton::service {
+namespace {
+
+class Lines final : public ports::LogSink {
+ public:
+  void write(std::string line) override { lines.push_back(std::move(line)); }
+  std::vector<std::string> lines;
+};
+
+TEST(AccessLog, WritesOneJsonLineWithTheEndReason) {
+  ports::testing::ManualClock clock;
+  Lines lines;
+  AccessLog log(clock, &lines);
+  RequestContext context;
+  context.id = RequestId(7);
+  context.client_id = "a\"b";
+  context.arrival = Instant::from_ns(1'000);
+  context.trace.trace_id[15] = 0xab;
+  log.write({.context = &context,
+             .model = "m",
+             .version = 2,
+             .items = 3,
+             .reason = EndReason::kQueueFull,
+             .message = "full",
+             .timings = {},
+             .ended = Instant::from_ns(2'501'000)});
+  ASSERT_EQ(lines.lines.size(), 1U);
+  const std::string& line = lines.lines[0];
+  EXPECT_NE(line.find(R"("request":7,"client_id":"a\"b","protocol":"internal")"),
+            std::string::npos);
+  EXPECT_NE(line.find(R"("version":2,"end_reason":"queue_full","message":"full")"),
+            std::string::npos);
+  EXPECT_NE(line.find(R"("total_us":2500,"trace_id":"000000000000000000000000000000ab"})"),
+            std::string::npos);
+}
+
+TEST(AccessLog, WithoutASinkNothingIsWritten) {
+  ports::testing::ManualClock clock;
+  AccessLog log(clock, nullptr);
+  log.write({});
+}
+
+TEST(AccessControl, TakesTheKeyInEitherHeader) {
+  const AccessControl access({{"k1", "alice"}, {"k2", "bob"}});
+  EXPECT_FALSE(access.refuse("Bearer k1", std::nullopt).has_value());
+  EXPECT_FALSE(access.refuse(std::nullopt, "k2").has_value());
+  EXPECT_EQ(access.tenant_of(std::nullopt, "k2"), "bob");
+  for (const char* wrong : {"", "Bearer ", "Bearer k3", "k1", "Basic k1"}) {
+    EXPECT_EQ(access.refuse(wrong, std::nullopt)->reason, EndReason::kUnauthorized) << wrong;
+  }
+  EXPECT_TRUE(access.refuse(std::nullopt, std::nullopt).has_value());
+}
+
+}  // namespace
+}  // namespace baton::service

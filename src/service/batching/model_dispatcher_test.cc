@@ -1,0 +1,355 @@
+#include "service/batching/model_dispatcher.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+
+namespace baton::service {
+namespace {
+
+using ports::AbortScope;
+using ports::Batch;
+using ports::EndedCall;
+
+struct Decisions final : ports::DecisionSink {
+  void record(const Decision& decision) override { list.push_back(decision); }
+  [[nodiscard]] size_t count(DecisionKind kind) const {
+    size_t found = 0;
+    for (const Decision& decision : list) found += decision.kind == kind ? 1 : 0;
+    return found;
+  }
+  std::vector<Decision> list;
+};
+
+struct Dispatcher : ::testing::Test {
+  Dispatcher() {
+    options.config.name = "m";
+    options.config.max_batch_size = 8;
+    options.config.batching.enabled = true;
+  }
+  ModelDispatcher& make() {
+    dispatcher = std::make_unique<ModelDispatcher>(options, decisions);
+    for (uint32_t i = 0; i < std::max(options.config.instance_count, 1U); ++i) ask(i);
+    return *dispatcher;
+  }
+  ports::Submitted submit(InferRequest request = {}) {
+    request.context.id = RequestId(++requests);
+    ports::DispatchedCall call;
+    call.call.request = std::make_shared<const InferRequest>(std::move(request));
+    return dispatcher->submit(call, now);
+  }
+  ports::NextBatch ask(ports::InstanceIndex instance = 0) {
+    batches.resize(std::max<size_t>(batches.size(), instance + 1));
+    return dispatcher->next(instance, now, batches[instance], ended);
+  }
+  void finish(ports::InstanceIndex instance = 0) {
+    Batch& batch = batches[instance];
+    Result<ports::BatchResult, ports::RunFailure> outcome;
+    outcome->results.resize(batch.members.size());
+    dispatcher->finish(instance, batch, outcome, now, ended);
+    batch.members.clear();
+  }
+  void fail_run() {
+    Result<ports::BatchResult, ports::RunFailure> outcome =
+        fail(ports::RunFailure{.message = "input 'ids' is out of range"});
+    dispatcher->finish(0, batches[0], outcome, now, ended);
+    batches[0].members.clear();
+  }
+  static InferRequest with_deadline(Instant deadline) {
+    InferRequest request;
+    request.context.deadline = deadline;
+    return request;
+  }
+
+  DispatcherOptions options;
+  Decisions decisions;
+  std::unique_ptr<ModelDispatcher> dispatcher;
+  std::vector<Batch> batches;
+  std::vector<EndedCall> ended;
+  Instant now = Instant::from_ns(1'000'000);
+  uint64_t requests = 0;
+};
+
+TEST_F(Dispatcher, ArrivalsDuringARunFormTheNextBatch) {  // U138
+  make();
+  submit();
+  ask();
+  for (int i = 0; i < 4; ++i) submit();
+  finish();
+  ask();
+  EXPECT_EQ(batches[0].members.size(), 4U);
+  finish();
+  EXPECT_EQ(ended.size(), 5U);
+  EXPECT_EQ(decisions.count(DecisionKind::kFormBatch), 2U);
+}
+
+TEST_F(Dispatcher, WakesOneInstanceForWhatOneBatchTakes) {
+  options.config.instance_count = 2;
+  make();
+  EXPECT_TRUE(submit().wake);
+  EXPECT_FALSE(submit().wake) << "the instance that is on its way takes both";
+  InferRequest other;
+  other.batch_key = 7;
+  other.inputs.resize(1);
+  EXPECT_TRUE(submit(other).wake) << "another shape is another batch";
+}
+
+TEST_F(Dispatcher, NumbersDecisionsWithoutGaps) {
+  make();
+  submit();
+  ask();
+  finish();
+  ask();
+  for (size_t i = 0; i < decisions.list.size(); ++i) {
+    EXPECT_EQ(decisions.list[i].sequence, i + 1);
+  }
+}
+
+TEST_F(Dispatcher, RefusesBeyondItsItemsAndSaysTheLimit) {  // server#980: no queue without bound
+  options.limits.max_items = 3;
+  make();
+  EXPECT_TRUE(submit({.items = 2}).accepted);
+  const ports::Submitted refused = submit({.items = 2});
+  EXPECT_FALSE(refused.accepted);
+  EXPECT_EQ(refused.reason, EndReason::kQueueFull);
+  EXPECT_GT(refused.retry_after, Duration());
+  EXPECT_NE(dispatcher->refusal_text(refused.limit).find("3 items"), std::string::npos);
+  EXPECT_EQ(decisions.list.back().reason, DecisionReason::kItemsLimit);
+}
+
+TEST_F(Dispatcher, RefusesBeyondItsBytes) {
+  options.limits.max_bytes = 100;
+  make();
+  InferRequest request;
+  request.context.bytes = 60;
+  EXPECT_TRUE(submit(request).accepted);
+  EXPECT_EQ(submit(request).limit, DecisionReason::kBytesLimit);
+}
+
+TEST_F(Dispatcher, RefusesBeyondALevelsQueueWithoutCountingWhatRunsAtOnce) {
+  options.config.batching.priority_levels = 2;
+  options.config.batching.default_priority_level = 2;
+  options.config.batching.level_policies[2].max_queue_size = 1;
+  make();
+  EXPECT_TRUE(submit().accepted);  // for the idle instance
+  EXPECT_TRUE(submit().accepted);  // queued
+  EXPECT_EQ(submit().limit, DecisionReason::kLevelLimit);
+  InferRequest urgent;
+  urgent.context.priority = 1;
+  EXPECT_TRUE(submit(urgent).accepted);
+}
+
+TEST_F(Dispatcher, RefusesMoreItemsThanABatchHolds) {
+  make();
+  EXPECT_EQ(submit({.items = 9}).reason, EndReason::kTooLarge);
+}
+
+TEST_F(Dispatcher, AQueueTimeoutHoldsWhileEveryInstanceIsBusy) {  // server#7512
+  options.config.batching.default_policy.timeout = Duration::ms(10);
+  make();
+  submit();
+  ask();
+  const ports::Submitted waiting = submit();
+  EXPECT_EQ(waiting.queue_deadline, now + Duration::ms(10));
+  now = waiting.queue_deadline;
+  dispatcher->abort(waiting.id, EndReason::kDeadlineQueued, AbortScope::kOnlyQueued, now, ended);
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0].end.reason, EndReason::kDeadlineQueued);
+}
+
+TEST_F(Dispatcher, DoesNotRunWhatHasExpired) {
+  make();
+  submit();
+  ask();
+  submit(with_deadline(now + Duration::ms(5)));
+  submit();
+  now = now + Duration::ms(6);
+  finish();
+  ended.clear();
+  ask();
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0].end.reason, EndReason::kDeadlineQueued);
+  EXPECT_EQ(batches[0].members.size(), 1U);
+}
+
+TEST_F(Dispatcher, TheRequestsOwnDeadlineHoldsWithoutAnyConfiguration) {  // server#6920
+  make();
+  EXPECT_EQ(submit(with_deadline(now + Duration::ms(3))).queue_deadline, now + Duration::ms(3));
+  EXPECT_EQ(submit(with_deadline(now)).reason, EndReason::kDeadlineQueued);
+}
+
+TEST_F(Dispatcher, AnAbortedMemberEndsAtOnceAndIsNotToldAgain) {
+  make();
+  const ports::CallId a = submit().id;
+  const ports::CallId b = submit().id;
+  ask();
+  ASSERT_EQ(batches[0].members.size(), 2U);
+  const auto first =
+      dispatcher->abort(a, EndReason::kClientGone, AbortScope::kAlsoRunning, now, ended);
+  EXPECT_TRUE(first.reached);
+  EXPECT_FALSE(first.terminate);
+  EXPECT_FALSE(
+      dispatcher->abort(a, EndReason::kClientGone, AbortScope::kAlsoRunning, now, ended).reached);
+  EXPECT_EQ(dispatcher->running_calls(), 1U);
+  finish();
+  ASSERT_EQ(ended.size(), 2U);
+  EXPECT_EQ(ended[1].call.id, b);
+  EXPECT_EQ(ended[1].end.reason, EndReason::kOk);
+}
+
+TEST_F(Dispatcher, TerminatesWhenTheLastMemberIsGone) {
+  make();
+  const ports::CallId a = submit().id;
+  ask();
+  EXPECT_FALSE(dispatcher->abort(a, EndReason::kDeadlineQueued, AbortScope::kOnlyQueued, now, ended)
+                   .reached);
+  EXPECT_TRUE(
+      dispatcher->abort(a, EndReason::kClientGone, AbortScope::kAlsoRunning, now, ended).terminate);
+  finish();
+  EXPECT_EQ(ended.size(), 1U);
+  EXPECT_EQ(dispatcher->running_calls(), 0U);
+}
+
+TEST_F(Dispatcher, AnOldIdReachesNobodyWhenItsSlotIsTakenAgain) {
+  make();
+  const ports::CallId old = submit().id;
+  ask();
+  finish();
+  submit();
+  EXPECT_FALSE(
+      dispatcher->abort(old, EndReason::kClientGone, AbortScope::kAlsoRunning, now, ended).reached);
+  EXPECT_EQ(dispatcher->queued_calls(), 1U);
+}
+
+TEST_F(Dispatcher, OneCallsBadValuesDoNotFailTheOthersOfItsBatch) {
+  make();
+  for (int i = 0; i < 3; ++i) submit();
+  ask();
+  const ports::CallId bad = batches[0].members[1].id;
+  fail_run();
+  EXPECT_TRUE(ended.empty());
+  submit();  // does not join those that run alone
+  for (int i = 0; i < 4; ++i) {
+    ask();
+    ASSERT_EQ(batches[0].members.size(), 1U);
+    batches[0].members[0].id == bad ? fail_run() : finish();
+  }
+  ASSERT_EQ(ended.size(), 4U);
+  for (const EndedCall& end : ended) {
+    EXPECT_EQ(end.end.reason, end.call.id == bad ? EndReason::kEngineFailed : EndReason::kOk);
+  }
+}
+
+TEST_F(Dispatcher, AModelThatAlwaysFailsIsNotRunAgainForEachMember) {
+  make();
+  for (int i = 0; i < 20; ++i) {
+    submit();
+    ask();
+    fail_run();
+  }
+  submit();
+  submit();
+  ask();
+  fail_run();
+  EXPECT_EQ(ended.size(), 22U);
+}
+
+TEST_F(Dispatcher, AFailedRunEndsItsCallWithItsMessage) {
+  make();
+  submit();
+  ask();
+  fail_run();
+  ASSERT_EQ(ended.size(), 1U);
+  for (const EndedCall& end : ended) {
+    EXPECT_EQ(end.end.reason, EndReason::kEngineFailed);
+    EXPECT_EQ(end.end.refusal.message, "input 'ids' is out of range");
+  }
+}
+
+TEST_F(Dispatcher, ClosingEndsTheQueueAndRefusesWhatComes) {
+  make();
+  submit();
+  ask();
+  submit();
+  dispatcher->close(EndReason::kShuttingDown, now, ended);
+  EXPECT_EQ(ended.size(), 1U);
+  EXPECT_EQ(submit().reason, EndReason::kShuttingDown);
+  finish();
+  EXPECT_EQ(ended.back().end.reason, EndReason::kOk);
+}
+
+TEST_F(Dispatcher, AShortRunStaysOnTheCallersThreadWhenNobodyWaits) {
+  options.curve = LatencyCurve({{.batch_size = 1, .duration = Duration::us(3), .samples = 9}});
+  make();
+  EXPECT_TRUE(submit().inline_run);
+  EXPECT_FALSE(submit().inline_run) << "the instance is taken";
+}
+
+TEST_F(Dispatcher, ALongRunGoesToTheInstancesThread) {
+  options.curve = LatencyCurve({{.batch_size = 1, .duration = Duration::us(300), .samples = 9}});
+  make();
+  const ports::Submitted submitted = submit();
+  EXPECT_TRUE(submitted.wake);
+  EXPECT_FALSE(submitted.inline_run);
+}
+
+TEST_F(Dispatcher, EqualKeysOfDifferentLayoutsNeverMix) {
+  make();
+  submit();
+  ask();
+  for (int64_t width : {3, 4, 3}) {
+    InferRequest request;
+    request.batch_key = 42;  // a collision
+    request.inputs = {{.name = "x", .type = DataType::kFp32, .shape = {1, width}, .data = {}}};
+    submit(std::move(request));
+  }
+  finish();
+  ask();
+  EXPECT_EQ(batches[0].members.size(), 2U);
+  finish();
+  ask();
+  EXPECT_EQ(batches[0].members.size(), 1U);
+}
+
+TEST_F(Dispatcher, AnInstanceThatWaitsForItsPermitIsNotWoken) {
+  make();
+  dispatcher->will_ask(0);
+  EXPECT_FALSE(submit().wake);
+  ask();
+  EXPECT_TRUE(batches[0].formed());
+}
+
+TEST_F(Dispatcher, WaitsForArrivalsThatThroughputNeedsAndNoLonger) {
+  options.config.batching.max_delay = Duration::ms(5);
+  options.curve = LatencyCurve({{.batch_size = 1, .duration = Duration::ms(1), .samples = 9},
+                                {.batch_size = 8, .duration = Duration::us(1500), .samples = 9}});
+  make();
+  Instant due = Instant::never();  // the run's end, or when to ask again
+  bool waited = false;
+  const auto ask_again = [&] {
+    const ports::NextBatch next = ask();
+    waited |= !next.ask_again.is_never();
+    const Duration run = options.curve.predict(batches[0].items);
+    due = batches[0].formed() ? now + run : next.ask_again;
+  };
+  for (int i = 0; i < 2000; ++i) {
+    // 1,667 a second in bursts: more than single runs serve, with idle moments between.
+    const Instant arrival = now + (i % 8 == 0 ? Duration::ms(4) : Duration::us(100));
+    while (due <= arrival) {
+      now = due;
+      if (batches[0].formed()) finish();
+      ask_again();
+    }
+    now = arrival;
+    if (submit().wake) ask_again();
+  }
+  EXPECT_TRUE(waited);
+  for (const EndedCall& end : ended) {
+    ASSERT_LE(end.call.timings.started - end.call.timings.queued, Duration::ms(8))
+        << "the delay and one run";
+  }
+}
+
+}  // namespace
+}  // namespace baton::service

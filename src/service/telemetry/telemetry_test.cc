@@ -1,0 +1,61 @@
+#include "service/telemetry/telemetry.h"
+
+#include <gtest/gtest.h>
+
+namespace baton::service {
+namespace {
+
+bool has_line(const std::string& text, const std::string& line) {
+  return text.find("\n" + line + "\n") != std::string::npos;
+}
+
+TEST(Telemetry, SumsTheWorkersAtAScrape) {
+  Telemetry telemetry(2);
+  const size_t slot = *telemetry.slot_for("m", 1);
+  for (size_t worker : {0U, 1U}) {
+    ModelCells& cells = telemetry.cells(worker, slot);
+    cells.started.add(3);
+    cells.ended[static_cast<size_t>(EndReason::kOk)].add(2);
+    cells.items_done.add(5);
+    cells.total.record(Duration::us(70));
+    cells.queue.record(Duration::us(3));
+  }
+  const std::string text = telemetry.render({});
+  EXPECT_TRUE(has_line(text, R"(nv_inference_request_success{model="m",version="1"} 4)"));
+  EXPECT_TRUE(has_line(text, R"(nv_inference_count{model="m",version="1"} 10)"));
+  EXPECT_TRUE(has_line(text, R"(inference_requests_in_flight{model="m",version="1"} 2)"));
+  EXPECT_TRUE(has_line(
+      text, R"(baton_request_duration_seconds_bucket{model="m",version="1",le="0.0001"} 2)"));
+  EXPECT_TRUE(has_line(text, R"(model_latency_ms_bucket{model="m",version="1",le="0.05"} 0)"));
+  EXPECT_EQ(telemetry.in_flight(), 2U);
+}
+
+TEST(Telemetry, GroupsFailuresAsTritonDoes) {
+  Telemetry telemetry(1);
+  ModelCells& cells = telemetry.cells(0, *telemetry.slot_for("m", 1));
+  cells.ended[static_cast<size_t>(EndReason::kQueueFull)].add(1);
+  cells.ended[static_cast<size_t>(EndReason::kDeadlineQueued)].add(1);
+  cells.ended[static_cast<size_t>(EndReason::kClientGone)].add(1);
+  cells.ended[static_cast<size_t>(EndReason::kInvalid)].add(1);
+  const std::string text = telemetry.render({});
+  const std::string failure = R"(nv_inference_request_failure{model="m",version="1",reason=)";
+  EXPECT_TRUE(has_line(text, failure + "\"REJECTED\"} 2"));
+  EXPECT_TRUE(has_line(text, failure + "\"CANCELED\"} 1"));
+  EXPECT_TRUE(has_line(text, failure + "\"OTHER\"} 1"));
+}
+
+TEST(Telemetry, ASlotIsGivenAgainToTheSameVersion) {
+  Telemetry telemetry(1);
+  const auto first = telemetry.slot_for("m", 1);
+  EXPECT_EQ(telemetry.slot_for("m", 1), first);
+  EXPECT_NE(telemetry.slot_for("m", 2), first);
+}
+
+TEST(Telemetry, RefusalsBeforeAModelAreCountedByReason) {  // tensorrtllm_backend#582
+  Telemetry telemetry(1);
+  telemetry.cells(0).refused[static_cast<size_t>(EndReason::kTooLarge)].add(1);
+  EXPECT_TRUE(has_line(telemetry.render({}), R"(baton_refused_total{end_reason="too_large"} 1)"));
+}
+
+}  // namespace
+}  // namespace baton::service
