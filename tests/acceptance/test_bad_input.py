@@ -158,7 +158,6 @@ BODIES = {
                                           b',"parameters":{"binary_data_size":18446744073709551615}', 1),
     "binary_data_size a string": GOOD.replace(b',"data":[' + ONES + b"]",
                                               b',"parameters":{"binary_data_size":"64"}', 1),
-    "shared memory": GOOD.replace(b',"data":[' + ONES + b"]", b',"parameters":{"shared_memory_region":"x"}', 1),
     "parameters no object": GOOD[:-1] + b',"parameters":[]}',
     "timeout negative": GOOD[:-1] + b',"parameters":{"timeout":-1}}',
     "timeout a string": GOOD[:-1] + b',"parameters":{"timeout":"1"}}',
