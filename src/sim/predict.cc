@@ -5,13 +5,9 @@
 namespace baton::sim {
 namespace {
 
-// Long enough for a 99th percentile that two seeds agree on to about 2 %.
-constexpr Duration kPredicted = Duration::s(30);
-
 bool keeps(const LatencyCurve& curve, const ModelConfig& config, Duration objective,
            const ScenarioOptions& options, double rate) {
   Scenario scenario{.name = "predict", .about = "Poisson arrivals at one rate"};
-  scenario.duration = kPredicted;
   ModelSpec model;
   model.config = config;
   model.device = curve;
@@ -24,9 +20,9 @@ bool keeps(const LatencyCurve& curve, const ModelConfig& config, Duration object
 }  // namespace
 
 double max_rate_within(const LatencyCurve& curve, const ModelConfig& config, Duration objective,
-                       uint64_t seed) {
+                       uint64_t seed, Duration simulated) {
   if (curve.empty() || curve.predict(1) <= Duration()) return 0;
-  const ScenarioOptions options{.scenario = "predict", .seed = seed};
+  const ScenarioOptions options{.scenario = "predict", .seed = seed, .duration = simulated};
   // No batch serves more than every instance running its best size without pause.
   double best = 0;
   for (const CurvePoint& point : curve.points()) {

@@ -15,7 +15,7 @@ ScenarioResult run(const std::string& scenario, uint64_t seed, Duration duration
 
 TEST(RunScenario, EveryNamedScenarioHolds) {
   for (std::string_view name : scenario_names()) {
-    const ScenarioResult result = run(std::string(name), 1, Duration::s(10));
+    const ScenarioResult result = run(std::string(name), 1, Duration::s(5));
     EXPECT_TRUE(result.passed()) << render_text(result);
     EXPECT_GT(result.answered, 0U) << name;
     EXPECT_EQ(result.submitted,
@@ -24,8 +24,8 @@ TEST(RunScenario, EveryNamedScenarioHolds) {
 }
 
 TEST(RunScenario, AnyKnobsHold) {
-  for (uint64_t seed = 1; seed <= 40; ++seed) {
-    const ScenarioResult result = run("any", seed, Duration::s(3));
+  for (uint64_t seed = 1; seed <= 25; ++seed) {
+    const ScenarioResult result = run("any", seed, Duration::s(2));
     EXPECT_TRUE(result.passed()) << render_text(result);
   }
 }
@@ -52,9 +52,9 @@ class PlantedFaults : public ::testing::TestWithParam<Planted> {};
 
 TEST_P(PlantedFaults, FailTheRun) {
   const Planted& planted = GetParam();
-  const ScenarioResult sound = run(planted.scenario, 3, Duration::s(10));
+  const ScenarioResult sound = run(planted.scenario, 3, Duration::s(6));
   EXPECT_TRUE(sound.passed()) << render_text(sound);
-  const ScenarioResult result = run(planted.scenario, 3, Duration::s(10), planted.fault);
+  const ScenarioResult result = run(planted.scenario, 3, Duration::s(6), planted.fault);
   ASSERT_FALSE(result.passed());
   EXPECT_EQ(result.violations.front().kind, planted.kind) << render_text(result);
   const std::string command = reproduce_command(result.options);
@@ -80,16 +80,18 @@ ModelConfig batching_config(uint32_t max_batch) {
 }
 
 TEST(MaxRateWithin, BatchingServesSeveralTimesWhatSingleRunsDo) {
-  const double batched = max_rate_within(mlp_curve(), batching_config(32), Duration::ms(20), 1);
-  const double single = max_rate_within(mlp_curve(), batching_config(1), Duration::ms(20), 1);
+  const double batched =
+      max_rate_within(mlp_curve(), batching_config(32), Duration::ms(20), 1, Duration::s(4));
+  const double single =
+      max_rate_within(mlp_curve(), batching_config(1), Duration::ms(20), 1, Duration::s(4));
   EXPECT_GT(batched, 5 * single);
   EXPECT_LT(batched, 32 / 6.99e-3);
 }
 
 TEST(Overload, ServesWhatTheDeviceCanInTime) {
   // 6,000 a second with deadlines of 25 to 75 ms; the device serves 4,578 at most.
-  const ScenarioResult result = run("overload", 1, Duration::s(10));
-  EXPECT_GT(result.answered, 10 * 4578 * 85 / 100) << render_text(result);
+  const ScenarioResult result = run("overload", 1, Duration::s(4));
+  EXPECT_GT(result.answered, 4 * 4578 * 85 / 100) << render_text(result);
 }
 
 TEST(MixedShapes, ServeAtFourFifthsOfSaturationLikeOne) {  // server#8156
@@ -101,7 +103,7 @@ TEST(MixedShapes, ServeAtFourFifthsOfSaturationLikeOne) {  // server#8156
     scenario.models = {model};
     scenario.traffic = {{.arrivals = {.per_second = 0.8 * 32 / 6.99e-3}, .shapes = shapes}};
     return run_scenario(
-        scenario, ScenarioOptions{.scenario = "shapes", .seed = 1, .duration = Duration::s(15)});
+        scenario, ScenarioOptions{.scenario = "shapes", .seed = 1, .duration = Duration::s(8)});
   };
   const ScenarioResult one = alternate(1);
   const ScenarioResult two = alternate(2);

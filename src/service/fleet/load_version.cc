@@ -68,9 +68,9 @@ Result<Warmed, WarmUpFailure> warm(const LoadPorts& ports, ports::ModelRuntime& 
   return warmed;
 }
 
-void add_remarks(const WarmUpReport& report, std::vector<std::string>& remarks) {
+void add_remarks(const WarmUpReport& report, bool batches, std::vector<std::string>& remarks) {
   if (!report.not_measured.empty()) remarks.push_back("not measured: " + report.not_measured);
-  if (!report.not_checked.empty()) {
+  if (!report.not_checked.empty() && report.not_measured.empty() && batches) {
     remarks.push_back("a batch was not compared with single runs: " + report.not_checked);
   }
 }
@@ -121,7 +121,7 @@ Result<ports::LoadedVersion, LoadFailure> load_version(const LoadPorts& ports,
     warmed = warm(ports, *opened.runtime, opened.config, options);
   }
   if (!warmed.has_value()) return fail(LoadFailure{warmed.error().message});
-  add_remarks(warmed->report, loaded.remarks);
+  add_remarks(warmed->report, opened.config.batches(), loaded.remarks);
   loaded.curve = warmed->report.curve.empty() && known ? *known : warmed->report.curve;
   if (ports.store != nullptr && !loaded.curve.empty() && !known) {
     auto saved = ports.store->save_curve(key, loaded.curve);

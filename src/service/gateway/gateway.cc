@@ -149,6 +149,8 @@ void Gateway::on_timer(uint64_t token) {
   const Instant now = ports_.clock.now();
   ports::EnginePort& engine = *call.model->engine;
   if (now >= call.request->context.deadline) {
+    // Whichever it is: an abort that reaches nothing has no effect.
+    engine.abort(call.engine_call, EndReason::kDeadlineQueued, ports::AbortScope::kOnlyQueued);
     engine.abort(call.engine_call, EndReason::kDeadlineRunning, ports::AbortScope::kAlsoRunning);
     return;
   }

@@ -137,6 +137,15 @@ TEST_F(GatewayTest, TheDeadlineHoldsWhileTheCallRuns) {  // server#7512
   EXPECT_EQ(answers_.reason(0), EndReason::kDeadlineRunning);
 }
 
+TEST_F(GatewayTest, ADeadlineThatPassesInTheQueueSaysSo) {
+  InferRequest late = request();
+  late.context.deadline = loop_.now() + Duration::ms(10);
+  infer(std::move(late));
+  loop_.run_for(Duration::ms(10));
+  ASSERT_EQ(answers_.all.size(), 1U);
+  EXPECT_EQ(answers_.reason(0), EndReason::kDeadlineQueued);
+}
+
 TEST_F(GatewayTest, AQueueDeadlineEndsOnlyWhatIsStillQueued) {
   engine_->queue_deadline = loop_.now() + Duration::ms(5);
   infer(request());
