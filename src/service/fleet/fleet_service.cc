@@ -113,6 +113,7 @@ void FleetService::on_loaded(const std::string& model, int64_t version,
       ports_.log.log(LogLevel::kWarning, label + ": " + remark);
     }
     next.config = result->config;
+    next.curve = result->curve;
     curve_keys_[{model, version}] = result->curve_key;
     next.engine = ports_.engines.make(std::move(*result));
     next.state = ModelState::kReady;

@@ -121,6 +121,7 @@ Result<void, Refusal> Gateway::start(LiveCall& call, InferRequest& request) {
                         {}});
   }
   const Instant now = ports_.clock.now();
+  context.predicted_cost = model.curve.predict(request.items);
   context.deadline = std::min(context.deadline, context.arrival + options_.max_timeout);
   if (auto refusal = policy::refuse_admission(reserved_, options_.limits,
                                               {context.bytes, context.deadline}, now)) {
