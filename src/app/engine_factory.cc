@@ -43,7 +43,10 @@ std::shared_ptr<ports::EnginePort> InProcessEngines::make(ports::LoadedVersion l
   adapters::InstanceEngineOptions engine_options;
   engine_options.name = loaded.config.name;
   if (config_.pin_instances) {
-    for (uint32_t cpu = 0; cpu < cpus_; ++cpu) engine_options.cpus.push_back(static_cast<int>(cpu));
+    // Each engine begins at another CPU, so that first instances do not share one.
+    for (uint32_t i = 0; i < cpus_; ++i) {
+      engine_options.cpus.push_back(static_cast<int>((served_.size() + i) % cpus_));
+    }
   }
   served->engine = std::make_unique<adapters::InstanceEngine>(
       std::move(dispatcher), std::move(loaded.instances), permits_, clock_, engine_options);
