@@ -1,6 +1,8 @@
 """Start, readiness and end of a server: SIGTERM under load loses nothing."""
 
 import json
+import pathlib
+import random
 import resource
 import subprocess
 import threading
@@ -148,10 +150,15 @@ def test_a_taken_port_is_said_in_one_sentence(make_server, simple_models, tmp_pa
 
 def test_it_listens_on_loopback_alone(make_server, simple_models):
     running = make_server(simple_models)
-    table = subprocess.run(["cat", f"/proc/{running.process.pid}/net/tcp"], capture_output=True, text=True, check=True)
-    own = {line.split()[1] for line in table.stdout.splitlines()[1:] if line.split()[3] == "0A"}
+    loopback = {"0100007F", "0000000000000000FFFF00000100007F"}  # 127.0.0.1, on its own and within IPv6
+    found = {}
+    for table in ("tcp", "tcp6"):
+        for line in pathlib.Path(f"/proc/{running.process.pid}/net/{table}").read_text().splitlines()[1:]:
+            address, port = line.split()[1].split(":")
+            if line.split()[3] == "0A":
+                found.setdefault(int(port, 16), set()).add(address)
     for port in running.ports.values():
-        assert f"0100007F:{port:04X}" in own and f"00000000:{port:04X}" not in own
+        assert found[port] <= loopback, found[port]
 
 
 def test_restarts_leave_nothing_behind(make_server, simple_models):
@@ -159,6 +166,37 @@ def test_restarts_leave_nothing_behind(make_server, simple_models):
         running = make_server(simple_models)
         assert json.loads(running.infer("simple", PAIR).body)["model_name"] == "simple"
         assert running.stop() == 0
+
+
+def test_the_first_request_is_as_fast_as_the_others(make_server, simple_models):
+    # server#7187, server#7776: nothing is initialised on the path of a request
+    running = make_server(simple_models)
+    with raw_http.Connection(running.ports["http"]) as connection:
+        times = []
+        for _ in range(50):
+            started = time.monotonic()
+            assert connection.ask(REQUEST).status == 200
+            times.append(time.monotonic() - started)
+    assert times[0] < max(0.03, 10 * load.percentile(times, 50)), times[0]
+
+
+def test_memory_stays_flat_while_shapes_change(make_server, tmp_path):
+    # model_server#2102: a new shape with every request
+    models.write(tmp_path / "models", "dynamic", models.affine([-1, -1, -1]))
+    running = make_server(tmp_path / "models")
+    generator, sizes = random.Random(2), []
+    with raw_http.Connection(running.ports["http"]) as connection:
+        for count in range(3000):
+            shape = [generator.randint(1, 3), generator.randint(1, 60), generator.randint(1, 60)]
+            size = shape[0] * shape[1] * shape[2]
+            header = json.dumps({"inputs": [{"name": "X", "datatype": "FP32", "shape": shape,
+                                             "parameters": {"binary_data_size": 4 * size}}]}).encode()
+            answer = connection.ask(raw_http.post("/v2/models/dynamic/infer", header + bytes(4 * size), [
+                ("Inference-Header-Content-Length", len(header))]))
+            assert answer.status == 200
+            if count % 500 == 499:
+                sizes.append(running.rss_mib())
+    assert sizes[-1] - sizes[1] < 16, sizes
 
 
 def test_many_clients_at_once_then_none(make_server, simple_models):
