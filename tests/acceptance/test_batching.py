@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import json
+import queue
+import random
 import selectors
 import time
 
@@ -205,7 +207,8 @@ def late_by(connections, sent_at, timeout_s):
 
 def measure_lateness(served, timeout_s=0.04, connections=8):
     """Lateness of requests that expire while the one instance is busy, as clients see it; and of bare timers."""
-    request = raw_http.post("/v2/models/single/infer", infer_body(), [("X-Request-Timeout-Ms", str(int(timeout_s * 1000)))])
+    request = raw_http.post("/v2/models/single/infer", infer_body(),
+                            [("X-Request-Timeout-Ms", str(int(timeout_s * 1000)))])
     late, timers = [], []
 
     async def client(end):
@@ -307,13 +310,18 @@ def test_a_timeout_from_the_configuration_is_for_the_queue_alone(served, calls):
     assert 0.049 < took < 0.15
 
 
+def grpc_inputs(seconds=0.0):
+    made = [tritonclient.grpc.InferInput("X", [1, 4], "FP32"), tritonclient.grpc.InferInput("ROUNDS", [1, 1], "INT64")]
+    made[0].set_data_from_numpy(numpy.ones((1, 4), numpy.float32))
+    made[1].set_data_from_numpy(numpy.array([[int(seconds * speed[SIZE])]], numpy.int64))
+    return made
+
+
 def test_a_grpc_deadline_is_the_same_deadline(served):
     if "grpc" not in served.ports:
         pytest.skip(NO_GRPC)
     client = tritonclient.grpc.InferenceServerClient(served.address("grpc"))
-    inputs = [tritonclient.grpc.InferInput("X", [1, 4], "FP32"), tritonclient.grpc.InferInput("ROUNDS", [1, 1], "INT64")]
-    inputs[0].set_data_from_numpy(numpy.ones((1, 4), numpy.float32))
-    inputs[1].set_data_from_numpy(numpy.zeros((1, 1), numpy.int64))
+    inputs = grpc_inputs()
     failures = served.metric("nv_inference_request_failure", model="single")
     with busy(served, "single", 1.0):
         for more, status in (({"client_timeout": 0.1}, "DEADLINE_EXCEEDED"), ({"timeout": 60_000}, "UNAVAILABLE"),
@@ -463,6 +471,65 @@ def test_others_in_the_batch_get_their_answers_when_one_goes_away(served, calls)
     calls.connections[0].close()
     answers = [connection.read() for connection in calls.connections[1:]]
     assert [answer.json()["outputs"][0]["data"][0] for answer in answers] == [1, 2, 3]
+
+
+def test_going_away_at_any_moment_breaks_nothing(served):
+    # server#7368, server#8034, server#7840: cancelling races with completion
+    generator = random.Random(4)
+    request = raw_http.post("/v2/models/plain/infer", infer_body())
+    ends = served.metric("baton_requests_total", model="plain")
+    for _ in range(40):
+        held = [raw_http.Connection(served.ports["http"]) for _ in range(10)]
+        for connection in held:
+            connection.send(request)
+        until = time.monotonic() + generator.random() * 0.02
+        for connection in held:
+            connection.socket.settimeout(max(until - time.monotonic(), 0.0001))
+            with contextlib.suppress(TimeoutError):
+                connection.read()
+            connection.close()
+    server.wait_for(lambda: served.metric("baton_requests_total", model="plain") - ends == 400, 10, "400 ends")
+    assert served.metric("inference_requests_in_flight", model="plain") == 0
+    assert served.infer("plain", infer_body()).status == 200
+
+
+def test_cancelling_over_grpc_at_any_moment_breaks_nothing(served):
+    # server#7368, server#8034
+    if "grpc" not in served.ports:
+        pytest.skip(NO_GRPC)
+    generator = random.Random(6)
+    client = tritonclient.grpc.InferenceServerClient(served.address("grpc"))
+    ended = queue.Queue()
+    for _ in range(20):
+        calls = [client.async_infer("plain", grpc_inputs(), lambda result, error: ended.put((result, error)))
+                 for _ in range(10)]
+        until = time.monotonic() + generator.random() * 0.02
+        for call in calls:
+            with contextlib.suppress(queue.Empty):
+                ended.get(timeout=max(until - time.monotonic(), 0.0001))
+            call.cancel()
+    server.wait_for(lambda: served.metric("inference_requests_in_flight", model="plain") == 0, 10, "nothing in flight")
+    assert served.infer("plain", infer_body()).status == 200
+    client.close()
+
+
+def test_queued_work_of_a_cancelled_grpc_call_is_dropped(served):
+    # server#4618: the same over gRPC
+    if "grpc" not in served.ports:
+        pytest.skip(NO_GRPC)
+    client = tritonclient.grpc.InferenceServerClient(served.address("grpc"))
+    before = served.metric("baton_requests_total", model="plain", end_reason="client_gone")
+    runs = runs_of(served, "plain")
+    with busy(served, "plain"):
+        calls = [client.async_infer("plain", grpc_inputs(), lambda result, error: None) for _ in range(4)]
+        queued(served, "plain", 4)
+        for call in calls:
+            call.cancel()
+        queued(served, "plain", 0)
+        assert served.metric("baton_running_requests", model="plain") == 1, "dropped before the run ended"
+    assert served.metric("baton_requests_total", model="plain", end_reason="client_gone") - before == 4
+    assert runs_of(served, "plain") - runs == 1
+    client.close()
 
 
 # -- one model beside another
