@@ -90,7 +90,7 @@ Result<load::Schedule, std::string> make_schedule(const BenchOptions& options) {
   return load::trace_arrivals(csv, options.rate, length);
 }
 
-Result<std::vector<TensorSpec>, std::string> fetch_inputs(const load::LoadTarget& target) {
+Result<std::vector<TensorSpec>, std::string> http_model_inputs(const load::LoadTarget& target) {
   BATON_ASSIGN(const std::string text,
                http_get(target.host, target.port, protocol::oip::model_target(target.model),
                         Duration::s(10)));
@@ -122,10 +122,12 @@ Result<load::LoadPlan, std::string> make_plan(const BenchOptions& options,
 
 Result<load::LoadResult, std::string> measure(const BenchOptions& options) {
   const adapters::http::SteadyClock clock;
-  BATON_ASSIGN(const load::LoadTarget target, parse_target(options.url, options.model));
-  BATON_ASSIGN(auto inputs, fetch_inputs(target));
+  const bool grpc = !options.grpc.empty();
+  BATON_ASSIGN(const load::LoadTarget target,
+               parse_target(grpc ? options.grpc : options.url, options.model));
+  BATON_ASSIGN(auto inputs, grpc ? load::grpc_model_inputs(target) : http_model_inputs(target));
   BATON_ASSIGN(const load::LoadPlan plan, make_plan(options, std::move(inputs)));
-  return load::run_http_load(target, plan, clock);
+  return grpc ? load::run_grpc_load(target, plan, clock) : load::run_http_load(target, plan, clock);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "adapters/load/arrivals.h"
 #include "base/histogram.h"
 #include "base/result.h"
+#include "domain/model.h"
 #include "domain/request.h"
 #include "ports/clock.h"
 
@@ -66,5 +67,12 @@ class Tally {
 [[nodiscard]] Result<LoadResult, std::string> run_http_load(const LoadTarget& target,
                                                             const LoadPlan& plan,
                                                             const ports::Clock& clock);
+// Over gRPC, with raw contents. In a build without gRPC: an error.
+[[nodiscard]] Result<LoadResult, std::string> run_grpc_load(const LoadTarget& target,
+                                                            const LoadPlan& plan,
+                                                            const ports::Clock& clock);
+// What the server's ModelMetadata says; dims include the batch dimension.
+[[nodiscard]] Result<std::vector<TensorSpec>, std::string> grpc_model_inputs(
+    const LoadTarget& target);
 
 }  // namespace baton::adapters::load
