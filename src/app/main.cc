@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "app/bench_command.h"
 #include "app/check_command.h"
 #include "app/completion.h"
 #include "app/config_file.h"
@@ -72,6 +73,33 @@ void add_serve_flags(CLI::App& command, ConfigFlags& flags, std::string& ports_f
   command.add_option("--workers", flags.workers, "Gateway workers");
   command.add_option("--lame-duck-ms", flags.lame_duck_ms, "Serving time after SIGTERM");
   command.add_option("--drain-ms", flags.drain_ms, "Time for what is in flight after that");
+}
+
+const std::map<std::string, double> kSeconds = {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
+
+void add_bench_flags(CLI::App& command, BenchOptions& options) {
+  const auto time = [&](const char* name, double& seconds, const char* help) {
+    command.add_option(name, seconds, help)->transform(CLI::AsNumberWithUnit(kSeconds));
+  };
+  command.add_option("model", options.model, "Its name")->required();
+  auto* url = command.add_option("--url", options.url, "Numeric address of the REST port");
+  command.add_option("--grpc", options.grpc, "Address of the gRPC port, instead")->excludes(url);
+  command.add_option("--rate", options.rate, "Requests a second (100)")->check(CLI::PositiveNumber);
+  command.add_option("--arrivals", options.arrivals,
+                     "constant, poisson, or a CSV file with a column arrival_s");
+  time("--duration", options.seconds, "How long is measured, such as 10s");
+  time("--warmup", options.warmup_seconds, "Load before that, not counted");
+  time("--objective", options.objective_seconds, "Goodput counts answers within it: 20ms");
+  command.add_option("--connections", options.connections, "Connections")
+      ->check(CLI::Range(1, 10'000));
+  command
+      .add_option("--outstanding", options.outstanding,
+                  "Unanswered requests at most; more are not sent and count as failed")
+      ->check(CLI::Range(1, 1'000'000));
+  command.add_option("--shape", options.shapes, "Whole shape of an input: name=1,3,224,224");
+  command.add_option("--rows", options.rows, "First dimension of inputs that leave it open")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--seed", options.seed, "Of arrivals and data");
 }
 
 int complain(const std::string& sentence, int status) {
@@ -150,6 +178,10 @@ int run(int argc, char** argv) {
   models_command->add_option("--host", host, "Its address");
   models_command->add_option("--metrics-port", metrics_port, "Its metrics port");
 
+  BenchOptions bench;
+  auto* bench_command = app.add_subcommand("bench", "Send open-loop load to a server");
+  add_bench_flags(*bench_command, bench);
+
   SimOptions sim;
   auto* sim_command = app.add_subcommand("sim", "Simulate on a virtual clock");
   auto* sim_run = sim_command->add_subcommand("run", "Run one scenario");
@@ -157,8 +189,7 @@ int run(int argc, char** argv) {
   sim_run->add_option("--scenario", sim.scenario, "Its name");
   sim_run->add_option("--seed", sim.seed, "Seed of workload, faults and policy");
   sim_run->add_option("--duration", sim.seconds, "Simulated time, such as 600s")
-      ->transform(
-          CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}}));
+      ->transform(CLI::AsNumberWithUnit(kSeconds));
   sim_run->add_option("--fault", sim.fault, "A planted fault that the run must find");
 
   std::string what;
@@ -174,6 +205,8 @@ int run(int argc, char** argv) {
   if (serve_command->parsed()) return serve(flags, ports_file);
   if (check_command->parsed()) return check(flags, as_json);
   if (models_command->parsed()) return run_models(host, metrics_port, as_json);
+  bench.as_json = as_json;
+  if (bench_command->parsed()) return run_bench(bench);
   if (config_command->parsed()) return describe_config(what);
   if (completion_command->parsed()) return complete(app, shell);
   if (version_command->parsed()) return version(as_json);

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/histogram.h"
 #include "base/result.h"
 #include "sim/checker.h"
-#include "sim/histogram.h"
 #include "sim/scenario.h"
 
 namespace baton::sim {
