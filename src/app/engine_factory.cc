@@ -38,6 +38,8 @@ std::shared_ptr<ports::EnginePort> InProcessEngines::make(ports::LoadedVersion l
   options.config = loaded.config;
   options.limits = config_.limits.queue;
   options.curve = std::move(loaded.curve);
+  // A run that may last longer than predicted would hold up its worker's other clients.
+  if (!loaded.steady_runs) options.hand_over = Duration();
   auto dispatcher =
       std::make_unique<service::ModelDispatcher>(std::move(options), served->decisions);
   adapters::InstanceEngineOptions engine_options;

