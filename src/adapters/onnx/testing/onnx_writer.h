@@ -2,6 +2,7 @@
 // Writes small ONNX models byte by byte, so that tests and benchmarks need no Python. Field numbers
 // are those of ONNX's public onnx.proto.
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/random.h"
 
 namespace baton::adapters::onnx::testing {
 
@@ -54,7 +56,14 @@ class OnnxGraph {
     graph_.bytes(1, proto.bytes(4, op).text());
     return *this;
   }
-  // A dimension of -1 becomes the parameter "N".
+  OnnxGraph& integers(std::string_view name, std::span<const int64_t> values) {
+    ProtoWriter tensor;
+    tensor.number(1, values.size()).number(2, kOnnxInt64).bytes(8, name);
+    tensor.bytes(9, as_chars(std::as_bytes(values)));
+    graph_.bytes(5, tensor.text());
+    return *this;
+  }
+  // Dimensions of -1, -2, -3, … become the parameters "N", "M", "L", …
   OnnxGraph& input(std::string_view name, uint64_t type, std::span<const int64_t> dims) {
     graph_.bytes(11, value_info(name, type, dims));
     return *this;
@@ -86,7 +95,7 @@ class OnnxGraph {
     for (int64_t dim : dims) {
       ProtoWriter dimension;
       if (dim < 0) {
-        dimension.bytes(2, "N");
+        dimension.bytes(2, std::string(1, static_cast<char>('N' + 1 + dim)));
       } else {
         dimension.number(1, static_cast<uint64_t>(dim));
       }
@@ -111,6 +120,41 @@ class OnnxGraph {
   graph.node("Sub", {"INPUT0", "INPUT1"}, {"OUTPUT1"});
   for (const char* name : {"INPUT0", "INPUT1"}) graph.input(name, kOnnxInt32, dims);
   for (const char* name : {"OUTPUT0", "OUTPUT1"}) graph.output(name, kOnnxInt32, dims);
+  return graph.model();
+}
+
+// A multi-layer perceptron over FP32 "x" [N,sizes.front()] with ReLU between its layers, giving "y"
+// [N,sizes.back()]. With `split`, "x" is [N,A,B] for any A * B = sizes.front(): shapes of equal
+// cost.
+[[nodiscard]] inline std::string mlp_model(std::span<const int64_t> sizes, bool split = false) {
+  OnnxGraph graph;
+  Random random(1);
+  std::string value = "x";
+  if (split) {
+    graph.integers("flat", std::vector<int64_t>{-1, sizes.front()});
+    graph.node("Reshape", {"x", "flat"}, {"rows"});
+    value = "rows";
+  }
+  for (size_t layer = 0; layer + 1 < sizes.size(); ++layer) {
+    const std::string number = std::to_string(layer);
+    const std::vector<int64_t> dims = {sizes[layer], sizes[layer + 1]};
+    const double scale = std::sqrt(2.0 / static_cast<double>(dims[0]));
+    std::vector<float> weights(static_cast<size_t>(dims[0] * dims[1]));
+    for (float& weight : weights) weight = static_cast<float>(scale * (random.uniform() - 0.5));
+    const std::vector<float> bias(static_cast<size_t>(dims[1]), 0.1F);
+    graph.weights("w" + number, dims, weights).weights("b" + number, {&dims[1], 1}, bias);
+    graph.node("MatMul", {value, "w" + number}, {"m" + number});
+    const bool last = layer + 2 == sizes.size();
+    value = last ? "y" : "s" + number;
+    graph.node("Add", {"m" + number, "b" + number}, {value});
+    if (last) break;
+    graph.node("Relu", {value}, {"r" + number});
+    value = "r" + number;
+  }
+  const std::vector<int64_t> rows = {-1, sizes.front()};
+  const std::vector<int64_t> pieces = {-1, -2, -3};
+  graph.input("x", kOnnxFloat, split ? pieces : rows);
+  graph.output("y", kOnnxFloat, std::vector<int64_t>{-1, sizes.back()});
   return graph.model();
 }
 
