@@ -6,6 +6,7 @@
 #include "domain/decision.h"
 #include "domain/end_reason.h"
 #include "domain/latency_curve.h"
+#include "domain/model.h"
 #include "domain/request.h"
 
 namespace baton {
@@ -62,6 +63,20 @@ TEST(Names, AreDefinedForTheWholeList) {
   }
   EXPECT_EQ(end_reason_name(EndReason::kEngineFailed), "engine_failed");
   EXPECT_EQ(decision_reason_name(DecisionReason::kRunEnded), "run_ended");
+}
+
+TEST(RuntimeShape, PutsTheReshapeInPlaceOfTheDims) {
+  TensorSpec spec;
+  spec.dims = {1};
+  spec.reshape = Shape{};
+  EXPECT_EQ(runtime_shape(spec, {4, 1}, true), (Shape{4}));
+  EXPECT_EQ(client_shape(spec, {4}, true), (Shape{4, 1}));
+  spec.dims = {-1, 3};
+  spec.reshape = Shape{3, -1};
+  EXPECT_EQ(runtime_shape(spec, {2, 7, 3}, true), (Shape{2, 3, 7}));
+  EXPECT_EQ(client_shape(spec, {3, 7}, false), (Shape{7, 3}));
+  spec.reshape.reset();
+  EXPECT_EQ(runtime_shape(spec, {7, 3}, false), (Shape{7, 3}));
 }
 
 }  // namespace

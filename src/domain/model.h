@@ -37,6 +37,12 @@ struct TensorSpec {
   std::string label_file{};  // outputs: one label a line; empty for none
 };
 
+// A tensor's shape as the runtime expects it for a shape that a client sent, and the way back for
+// outputs: `reshape` in place of `dims`, each -1 taking the dimension that was -1 on the other
+// side, in order. The shape itself without a reshape, or when the counts of elements differ.
+[[nodiscard]] Shape runtime_shape(const TensorSpec& spec, const Shape& client, bool batches);
+[[nodiscard]] Shape client_shape(const TensorSpec& spec, const Shape& runtime, bool batches);
+
 // Inputs and outputs as the model file declares them, batch dimension included.
 struct ModelSignature {
   std::vector<TensorSpec> inputs;

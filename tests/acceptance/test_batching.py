@@ -358,7 +358,6 @@ def test_a_full_queue_refuses_at_once_and_says_why(served, calls):
     assert served.metric("nv_inference_request_failure", model="small_queue", reason="REJECTED") - failures == 1
 
 
-@pytest.mark.xfail(strict=True, reason="the refusal says that max_queue_size is reached and not what it is")
 def test_a_full_queue_names_its_limit(served, calls):
     with busy(served, "small_queue"):
         for _ in range(4):
@@ -549,15 +548,12 @@ def slowest_probe_beside(served, model, body, headers=()):
     return slowest
 
 
-INLINE = "a run that warm-up found short is made on the worker's own thread, however long it then takes"
 
 
-@pytest.mark.xfail(strict=True, reason=INLINE)
 def test_a_run_that_depends_on_its_values_does_not_hold_up_other_requests(served):
     assert slowest_probe_beside(served, "tiny", infer_body(seconds=0.5, size=8)) < 0.1
 
 
-@pytest.mark.xfail(strict=True, reason=INLINE)
 def test_a_run_that_depends_on_its_shape_does_not_hold_up_other_requests(served):
     # Dynamic dimensions are 1 in warm-up and as large as a client likes afterwards.
     size = 2500

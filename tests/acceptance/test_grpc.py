@@ -145,7 +145,6 @@ def test_a_bad_request_is_invalid(stub, change):
     assert code == grpc.StatusCode.INVALID_ARGUMENT and text, (code, text)
 
 
-@pytest.mark.xfail(strict=True, reason="over REST 400 invalid, over gRPC UNIMPLEMENTED")
 def test_what_is_not_offered_has_one_code_over_both_protocols(stub, general):
     request = pair()
     request.inputs[0].parameters["shared_memory_region"].string_param = "x"

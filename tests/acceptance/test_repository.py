@@ -152,7 +152,6 @@ def test_a_folder_without_a_model_fails_with_a_reason(broken, name):
     assert running.get(f"/v2/models/{name}/ready").status == 503
 
 
-@pytest.mark.xfail(strict=True, reason="the readiness routes name the model that failed and not why")
 def test_a_failure_tells_its_clients_why(broken):
     # the model's own route tells that model's truth
     running, states = broken
@@ -261,7 +260,6 @@ def test_reshape_hides_the_models_own_shape(good):
     assert answer["shape"] == [3, 1] and answer["data"] == [3.0] * 3
 
 
-@pytest.mark.xfail(strict=True, reason="an input that has a default in the file is not found: 'the model has no input'")
 def test_an_optional_input_may_be_left_out(make_server, tmp_path):
     write_optional(tmp_path / "models")
     running = make_server(tmp_path / "models")
@@ -276,7 +274,6 @@ def test_named_outputs_are_a_choice(good):
     assert [item["name"] for item in metadata["outputs"]] == ["OUTPUT1"]
 
 
-@pytest.mark.xfail(strict=True, reason="without requested outputs the model's unlisted ones come back as well")
 def test_outputs_that_are_not_chosen_stay_away(good):
     ones = [(name, "INT32", [1, 16], [1] * 16) for name in ("INPUT0", "INPUT1")]
     answer = good.infer("chosen_output", raw_http.infer_body(ones)).json()

@@ -105,7 +105,6 @@ def test_half_floats_travel_as_json_numbers(general, datatype, data, expected):
     assert [int(bits) >> (0 if datatype == "FP16" else 16) for bits in again] == expected
 
 
-@pytest.mark.xfail(strict=True, reason="-0.0 is written as -0, which JSON readers take for the integer 0")
 def test_negative_zero_keeps_its_sign(general):
     answer = echo(general, "FP32", [-0.0], [1, 1])
     number = answer.json()["outputs"][0]["data"][0]

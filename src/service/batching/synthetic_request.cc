@@ -98,7 +98,8 @@ std::shared_ptr<const InferRequest> synthetic_request(const ModelConfig& config,
   auto request = empty_request(config, items);
   for (const TensorSpec& input : config.inputs) {
     if (input.optional) continue;
-    Shape shape = with_batch(config, concrete_dims(config, input), items);
+    Shape shape = runtime_shape(input, with_batch(config, concrete_dims(config, input), items),
+                                config.batches());
     const uint64_t elements = element_count(shape).value_or(0);
     add_input(*request, input.name, input.type, std::move(shape),
               make_data(input.type, elements, false, random));
@@ -112,7 +113,9 @@ Result<std::shared_ptr<const InferRequest>, std::string> sample_request(
     const std::map<std::string, std::string>& files, Random& random) {
   auto request = empty_request(config, std::max(sample.batch_size, 1U));
   for (const auto& [name, input] : sample.inputs) {
+    const auto spec = std::ranges::find(config.inputs, name, &TensorSpec::name);
     Shape shape = with_batch(config, input.dims, request->items);
+    if (spec != config.inputs.end()) shape = runtime_shape(*spec, shape, config.batches());
     const auto elements = element_count(shape);
     if (!elements) {
       return fail(fmt::format("input '{}' has dims {}, expected sizes of 0 or more", name,

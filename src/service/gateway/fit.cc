@@ -101,32 +101,6 @@ Result<void, Refusal> order_inputs(InferRequest& request, const ModelConfig& con
   return {};
 }
 
-// The concrete shape for `pattern`: its one or more -1 take the dimensions of `from` that were -1
-// there, in order.
-Shape substitute(const Shape& pattern, std::span<const int64_t> from_pattern,
-                 std::span<const int64_t> from) {
-  Shape shape;
-  size_t next = 0;
-  for (int64_t dim : pattern) {
-    if (dim != -1) {
-      shape.push_back(dim);
-      continue;
-    }
-    while (next < from_pattern.size() && from_pattern[next] != -1) ++next;
-    shape.push_back(next < from.size() ? from[next++] : 1);
-  }
-  return shape;
-}
-
-void apply_reshape(Tensor& tensor, const Shape& to, const Shape& from, bool batches) {
-  const size_t lead = batches ? 1 : 0;
-  if (tensor.shape.size() < lead) return;
-  const auto rest = std::span<const int64_t>(tensor.shape).subspan(lead);
-  Shape shape = substitute(to, from, rest);
-  if (batches) shape.insert(shape.begin(), tensor.shape.front());
-  if (element_count(shape) == element_count(tensor.shape)) tensor.shape = std::move(shape);
-}
-
 }  // namespace
 
 Result<void, Refusal> fit_to_model(InferRequest& request, const ModelConfig& config) {
@@ -138,7 +112,7 @@ Result<void, Refusal> fit_to_model(InferRequest& request, const ModelConfig& con
   }
   for (Tensor& input : request.inputs) {
     const auto spec = std::ranges::find(config.inputs, input.name, &TensorSpec::name);
-    if (spec->reshape) apply_reshape(input, *spec->reshape, spec->dims, config.batches());
+    input.shape = runtime_shape(*spec, input.shape, config.batches());
   }
   request.batch_key = layout_hash(request, config.batches());
   return {};
@@ -147,8 +121,8 @@ Result<void, Refusal> fit_to_model(InferRequest& request, const ModelConfig& con
 void reshape_outputs(InferResult& result, const ModelConfig& config) {
   for (Tensor& output : result.outputs) {
     const auto spec = std::ranges::find(config.outputs, output.name, &TensorSpec::name);
-    if (spec == config.outputs.end() || !spec->reshape) continue;
-    apply_reshape(output, spec->dims, *spec->reshape, config.batches());
+    if (spec == config.outputs.end()) continue;
+    output.shape = client_shape(*spec, output.shape, config.batches());
   }
 }
 
