@@ -38,7 +38,8 @@ void check_versions(const service::LoadPorts& ports, const ports::FoundModel& mo
     if (opened.has_value()) {
       finding.max_batch_size = opened->config.max_batch_size;
     } else {
-      finding.problem = opened.error().message;
+      const LoadFailure& failure = opened.error();
+      finding.problem = failure.message + (failure.detail.empty() ? "" : ": " + failure.detail);
     }
     findings.push_back(std::move(finding));
   }

@@ -7,45 +7,74 @@
 
 namespace baton::app {
 
+// Decisions kept in memory per model version; with a file, enough for what happens between two
+// writings of it.
+constexpr size_t kRing = 1024;
+constexpr size_t kRingWithFile = 65'536;
+
 // Destroyed from the bottom up: the engine with its instances before the runtime that they use.
 struct InProcessEngines::Served {
+  Served(size_t ring, const std::string& model, int64_t version)
+      : decisions(ring), file(decisions, model, version) {}
   std::unique_ptr<ports::ModelRuntime> runtime;
   service::DecisionRing decisions;
+  service::DecisionFile file;
   std::unique_ptr<adapters::InstanceEngine> engine;
 };
 
 InProcessEngines::InProcessEngines(const ServerConfig& config, const ports::Clock& clock,
-                                   uint32_t cpus)
-    : config_(config), clock_(clock), cpus_(cpus) {
+                                   ports::Log& log, uint32_t cpus)
+    : config_(config), clock_(clock), log_(log), cpus_(cpus) {
   const uint32_t permits = config.cpu_permits != 0 ? config.cpu_permits : cpus;
   permits_ =
       std::make_shared<adapters::CpuPermits>(std::make_unique<service::LedgerPermits>(permits));
 }
 
 std::shared_ptr<ports::EnginePort> InProcessEngines::make(ports::LoadedVersion loaded) {
-  auto served = std::make_shared<Served>();
+  auto served = std::make_shared<Served>(config_.log.decisions.empty() ? kRing : kRingWithFile,
+                                         loaded.config.name, loaded.version);
   served->runtime = std::move(loaded.runtime);
   service::DispatcherOptions options;
   options.config = loaded.config;
   options.limits = config_.limits.queue;
   options.curve = std::move(loaded.curve);
+  // A run that may last longer than predicted would hold up its worker's other clients.
+  if (!loaded.steady_runs) options.hand_over = Duration();
   auto dispatcher =
       std::make_unique<service::ModelDispatcher>(std::move(options), served->decisions);
   adapters::InstanceEngineOptions engine_options;
   engine_options.name = loaded.config.name;
   if (config_.pin_instances) {
-    for (uint32_t cpu = 0; cpu < cpus_; ++cpu) engine_options.cpus.push_back(static_cast<int>(cpu));
+    // Each engine begins at another CPU, so that first instances do not share one.
+    for (uint32_t i = 0; i < cpus_; ++i) {
+      engine_options.cpus.push_back(static_cast<int>((served_.size() + i) % cpus_));
+    }
   }
   served->engine = std::make_unique<adapters::InstanceEngine>(
       std::move(dispatcher), std::move(loaded.instances), permits_, clock_, engine_options);
   served_.push_back(served);
+  if (config_.pin_instances) report_placements(*served);
   ports::EnginePort* engine = served->engine.get();
   return {std::move(served), engine};
 }
 
+void InProcessEngines::report_placements(const Served& served) const {
+  for (const adapters::Placement& placement : served.engine->placements()) {
+    std::string cpus;
+    for (int cpu : placement.cpus) cpus += " " + std::to_string(cpu);
+    log_.log(placement.pinned_as_asked ? ports::LogLevel::kInfo : ports::LogLevel::kWarning,
+             "instance thread " + placement.thread +
+                 (placement.pinned_as_asked ? " is pinned to CPU" : " could not be pinned: CPUs") +
+                 cpus);
+  }
+}
+
+void InProcessEngines::write_decisions(ports::LogSink& sink) {
+  for (const auto& served : served_) served->file.write_new(sink);
+}
+
 void InProcessEngines::stop(Instant deadline) {
   for (const auto& served : served_) served->engine->stop(deadline);
-  served_.clear();
 }
 
 }  // namespace baton::app

@@ -7,6 +7,7 @@
 #include "adapters/instances/instance_engine.h"
 #include "domain/server_config.h"
 #include "ports/engine_factory.h"
+#include "ports/log_sink.h"
 #include "service/telemetry/decision_ring.h"
 
 namespace baton::app {
@@ -14,15 +15,20 @@ namespace baton::app {
 // Puts loaded versions behind a dispatcher and its instance threads. Controller thread.
 class InProcessEngines final : public ports::EngineFactory {
  public:
-  InProcessEngines(const ServerConfig& config, const ports::Clock& clock, uint32_t cpus);
+  InProcessEngines(const ServerConfig& config, const ports::Clock& clock, ports::Log& log,
+                   uint32_t cpus);
   std::shared_ptr<ports::EnginePort> make(ports::LoadedVersion loaded) override;
+  // Writes the decisions that are new since the last call. Without a configured file: no effect.
+  void write_decisions(ports::LogSink& sink);
   // Stops every engine: what is queued and running is served until `deadline`. Blocks.
   void stop(Instant deadline);
 
  private:
   struct Served;
+  void report_placements(const Served& served) const;
   const ServerConfig& config_;
   const ports::Clock& clock_;
+  ports::Log& log_;
   const uint32_t cpus_;
   std::shared_ptr<adapters::CpuPermits> permits_;
   std::vector<std::shared_ptr<Served>> served_;

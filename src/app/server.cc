@@ -31,6 +31,9 @@ namespace {
 namespace http = adapters::http;
 namespace fs = std::filesystem;
 
+// How long decisions stay in memory alone when a file was asked for.
+constexpr Duration kDecisionsEvery = Duration::ms(20);
+
 ports::LogLevel log_level(const std::string& name) {
   if (name == "debug") return ports::LogLevel::kDebug;
   if (name == "warning") return ports::LogLevel::kWarning;
@@ -47,7 +50,7 @@ class Server {
         error_log_(STDERR_FILENO, false),
         log_(error_log_, clock_, log_level(options.config.log.level)),
         telemetry_(worker_count()),
-        engines_(options_.config, clock_, cpus_) {}
+        engines_(options_.config, clock_, log_, cpus_) {}
 
   Result<int, LoadFailure> run();
 
@@ -62,6 +65,7 @@ class Server {
   Result<uint16_t, LoadFailure> listen_http(uint16_t port, bool metrics);
   Result<void, LoadFailure> listen();
   Result<void, LoadFailure> write_ports() const;
+  void write_decisions();
   void on_signal(int number);
   void drain();
   void finish();
@@ -72,6 +76,7 @@ class Server {
   adapters::log::LogWriter error_log_;
   adapters::log::TextLog log_;
   std::unique_ptr<adapters::log::LogWriter> access_log_;
+  std::unique_ptr<adapters::log::LogWriter> decision_log_;
   std::unique_ptr<service::AccessControl> access_;
   service::Telemetry telemetry_;
   http::WorkerLoop controller_;
@@ -105,14 +110,19 @@ Result<void, LoadFailure> Server::load_access() {
   return {};
 }
 
+// Null for an empty path.
+Result<std::unique_ptr<adapters::log::LogWriter>, LoadFailure> open_log(const std::string& kind,
+                                                                        const std::string& path) {
+  if (path.empty()) return nullptr;
+  auto writer = adapters::log::open_log(path);
+  if (!writer) return fail(LoadFailure{"the " + kind + " log cannot be opened: " + path});
+  return writer;
+}
+
 Result<void, LoadFailure> Server::prepare() {
   BATON_TRY(load_access());
-  if (!config().log.access.empty()) {
-    access_log_ = adapters::log::open_log(config().log.access);
-    if (!access_log_) {
-      return fail(LoadFailure{"the access log cannot be opened: " + config().log.access});
-    }
-  }
+  BATON_ASSIGN(access_log_, open_log("access", config().log.access));
+  BATON_ASSIGN(decision_log_, open_log("decision", config().log.decisions));
   if (!config().state_file.empty()) {
     auto store = adapters::sqlite::open_sqlite_store(config().state_file);
     if (!store.has_value()) return fail(LoadFailure{store.error().message});
@@ -217,11 +227,18 @@ Result<int, LoadFailure> Server::run() {
   auto written = started.has_value() ? write_ports() : started;
   if (written.has_value()) {
     fleet_->save_curves_periodically(controller_);
+    write_decisions();
     controller_.run();
   }
   finish();
   if (!written.has_value()) return fail(std::move(written).error());
   return 0;
+}
+
+void Server::write_decisions() {
+  if (!decision_log_) return;
+  engines_.write_decisions(*decision_log_);
+  controller_.arm(clock_.now() + kDecisionsEvery, [this] { write_decisions(); });
 }
 
 void Server::on_signal(int number) {
@@ -256,6 +273,7 @@ void Server::finish() {
   jobs_.reset();  // waits for models that load at this moment
   fleet_->save_curves();
   engines_.stop(clock_.now() + Duration::s(1));
+  if (decision_log_) engines_.write_decisions(*decision_log_);
   grpc_.reset();
   for (const auto& worker : workers_) {
     // Behind the answers that the engines have just posted.

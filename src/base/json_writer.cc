@@ -119,6 +119,7 @@ JsonWriter& JsonWriter::number(uint64_t value) {
 
 JsonWriter& JsonWriter::number(double value) {
   if (!std::isfinite(value)) return null();
+  if (value == 0 && std::signbit(value)) return negative_zero();
   separate();
   append_number(out_, value);
   return *this;
@@ -126,9 +127,15 @@ JsonWriter& JsonWriter::number(double value) {
 
 JsonWriter& JsonWriter::number(float value) {
   if (!std::isfinite(value)) return null();
+  if (value == 0 && std::signbit(value)) return negative_zero();
   separate();
   append_number(out_, value);
   return *this;
+}
+
+// "-0" reads back as an integer.
+JsonWriter& JsonWriter::negative_zero() {
+  return raw("-0.0");
 }
 
 JsonWriter& JsonWriter::boolean(bool value) {

@@ -45,6 +45,7 @@ class JsonWriter {
   JsonWriter& open(char bracket);
   JsonWriter& close(char bracket);
   void separate();
+  JsonWriter& negative_zero();
 
   std::string& out_;
   bool need_comma_ = false;

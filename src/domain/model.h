@@ -41,6 +41,8 @@ struct TensorSpec {
 struct ModelSignature {
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
+  // The file may hold control flow (Loop, Scan, If): a run's time may depend on values.
+  bool control_flow = false;
 };
 
 struct QueuePolicy {
@@ -114,8 +116,11 @@ struct ModelConfig {
 };
 
 // Why a model did not load; the sentence names the tensor, what was found and what was expected.
+// `message` is safe to show to a client; `detail` may name paths and is for the log and the
+// operator's commands.
 struct LoadFailure {
-  std::string message;
+  std::string message{};
+  std::string detail{};
 };
 
 }  // namespace baton

@@ -19,7 +19,8 @@ struct LoadedVersion {
   std::vector<std::unique_ptr<RuntimeInstance>> instances;  // destroyed before the runtime
   LatencyCurve curve;                                       // empty: not measured
   CurveKey curve_key;                                       // under which its curve is kept
-  std::vector<std::string> remarks;                         // what the operator should know
+  bool steady_runs = false;          // a run's time depends on its rows alone
+  std::vector<std::string> remarks;  // what the operator should know
 };
 
 // Puts a loaded version behind an engine. Called on the controller thread.

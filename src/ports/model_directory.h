@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "domain/latency_curve.h"
 #include "domain/model.h"
 #include "ports/engine.h"
 
@@ -18,6 +19,7 @@ struct ModelVersion {
   std::string reason;  // why it is not ready
   ModelConfig config;
   std::shared_ptr<EnginePort> engine;  // null unless ready
+  LatencyCurve curve;                  // as it was when the version became ready, for predictions
   size_t metrics_slot = 0;             // index into the telemetry of models
 };
 

@@ -1,16 +1,25 @@
 """Start, readiness and end of a server: SIGTERM under load loses nothing."""
 
 import json
+import pathlib
+import queue
+import random
 import resource
 import subprocess
 import threading
 import time
 
+import numpy
 import pytest
+import tritonclient.grpc
+from tritonclient.utils import InferenceServerException
 
 from harness import load, models, raw_http, server
 
 PAIR = raw_http.infer_body([("INPUT0", "INT32", [1, 16], list(range(16))), ("INPUT1", "INT32", [1, 16], [1] * 16)])
+PAIR_TENSORS = [tritonclient.grpc.InferInput(name, [1, 16], "INT32") for name in ("INPUT0", "INPUT1")]
+for _tensor in PAIR_TENSORS:
+    _tensor.set_data_from_numpy(numpy.ones((1, 16), numpy.int32))
 REQUEST = raw_http.post("/v2/models/simple/infer", PAIR)
 
 
@@ -68,6 +77,64 @@ def test_a_ready_probe_turns_503_with_a_reason_while_models_answer(make_server, 
     assert running.infer("simple", PAIR).status == 200
     running.terminate()  # the second signal ends the lame-duck time
     assert running.wait_exit(10) == 0
+
+
+def test_sigterm_fails_no_grpc_call(make_server, simple_models):
+    # server#6230 over gRPC: calls of many clients during the lame-duck time, new channels included
+    running = make_server(simple_models, lame_duck_ms=1500)
+    if "grpc" not in running.ports:
+        pytest.skip('gRPC is not served yet: the ports file has no "grpc" key')
+    stop, counts, problems = threading.Event(), [], []
+
+    def call():
+        client, count = make_client(), 0
+        while not stop.is_set():
+            try:
+                client.infer("simple", PAIR_TENSORS, client_timeout=5)
+                count += 1
+            except InferenceServerException as problem:
+                problems.append(problem)
+        counts.append(count)
+
+    def make_client():
+        return tritonclient.grpc.InferenceServerClient(running.address("grpc"))
+    threads = [threading.Thread(target=call) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    probe = make_client()
+    server.wait_for(lambda: running.metric("baton_requests_total", model="simple") > 200, 10, "load")
+    before = running.metric("baton_requests_total", model="simple")
+    running.terminate()
+    terminated = time.monotonic()
+    server.wait_for(lambda: not probe.is_server_ready(), 1, "not ready over gRPC")
+    assert probe.is_server_live() and probe.is_model_ready("simple")
+    assert make_client().infer("simple", PAIR_TENSORS).as_numpy("OUTPUT0").tolist() == [[2] * 16]
+    server.wait_for(lambda: time.monotonic() > terminated + 1.0, 3, "most of the lame-duck time")
+    stop.set()
+    for thread in threads:
+        thread.join(10)
+    assert problems == [] and min(counts) > 0
+    assert running.metric("baton_requests_total", model="simple") > before + 100
+    assert running.wait_exit() == 0
+
+
+def test_grpc_calls_in_flight_are_finished(make_server, slow_models):
+    running = make_server(slow_models, lame_duck_ms=0)
+    if "grpc" not in running.ports:
+        pytest.skip('gRPC is not served yet: the ports file has no "grpc" key')
+    client = tritonclient.grpc.InferenceServerClient(running.address("grpc"))
+    item = tritonclient.grpc.InferInput("X", [1, 4], "FP32")
+    item.set_data_from_numpy(numpy.ones((1, 4), numpy.float32))
+    answers = queue.Queue()
+    for _ in range(4):
+        client.async_infer("slow", [item], lambda result, error: answers.put((result, error)))
+    server.wait_for(lambda: running.metric("inference_requests_in_flight", model="slow") == 4, 10, "four in flight")
+    running.terminate()
+    for _ in range(4):
+        result, error = answers.get(timeout=20)
+        assert error is None and result.as_numpy("Y").tolist() == [[1.0] * 4]
+    assert running.wait_exit() == 0
+    client.close()
 
 
 def test_work_in_flight_is_finished_after_the_lame_duck_time(make_server, slow_models):
@@ -148,10 +215,15 @@ def test_a_taken_port_is_said_in_one_sentence(make_server, simple_models, tmp_pa
 
 def test_it_listens_on_loopback_alone(make_server, simple_models):
     running = make_server(simple_models)
-    table = subprocess.run(["cat", f"/proc/{running.process.pid}/net/tcp"], capture_output=True, text=True, check=True)
-    own = {line.split()[1] for line in table.stdout.splitlines()[1:] if line.split()[3] == "0A"}
+    loopback = {"0100007F", "0000000000000000FFFF00000100007F"}  # 127.0.0.1, on its own and within IPv6
+    found = {}
+    for table in ("tcp", "tcp6"):
+        for line in pathlib.Path(f"/proc/{running.process.pid}/net/{table}").read_text().splitlines()[1:]:
+            address, port = line.split()[1].split(":")
+            if line.split()[3] == "0A":
+                found.setdefault(int(port, 16), set()).add(address)
     for port in running.ports.values():
-        assert f"0100007F:{port:04X}" in own and f"00000000:{port:04X}" not in own
+        assert found[port] <= loopback, found[port]
 
 
 def test_restarts_leave_nothing_behind(make_server, simple_models):
@@ -159,6 +231,37 @@ def test_restarts_leave_nothing_behind(make_server, simple_models):
         running = make_server(simple_models)
         assert json.loads(running.infer("simple", PAIR).body)["model_name"] == "simple"
         assert running.stop() == 0
+
+
+def test_the_first_request_is_as_fast_as_the_others(make_server, simple_models):
+    # server#7187, server#7776: nothing is initialised on the path of a request
+    running = make_server(simple_models)
+    with raw_http.Connection(running.ports["http"]) as connection:
+        times = []
+        for _ in range(50):
+            started = time.monotonic()
+            assert connection.ask(REQUEST).status == 200
+            times.append(time.monotonic() - started)
+    assert times[0] < max(0.03, 10 * load.percentile(times, 50)), times[0]
+
+
+def test_memory_stays_flat_while_shapes_change(make_server, tmp_path):
+    # model_server#2102: a new shape with every request
+    models.write(tmp_path / "models", "dynamic", models.affine([-1, -1, -1]))
+    running = make_server(tmp_path / "models")
+    generator, sizes = random.Random(2), []
+    with raw_http.Connection(running.ports["http"]) as connection:
+        for count in range(3000):
+            shape = [generator.randint(1, 3), generator.randint(1, 60), generator.randint(1, 60)]
+            size = shape[0] * shape[1] * shape[2]
+            header = json.dumps({"inputs": [{"name": "X", "datatype": "FP32", "shape": shape,
+                                             "parameters": {"binary_data_size": 4 * size}}]}).encode()
+            answer = connection.ask(raw_http.post("/v2/models/dynamic/infer", header + bytes(4 * size), [
+                ("Inference-Header-Content-Length", len(header))]))
+            assert answer.status == 200
+            if count % 500 == 499:
+                sizes.append(running.rss_mib())
+    assert sizes[-1] - sizes[1] < 16, sizes
 
 
 def test_many_clients_at_once_then_none(make_server, simple_models):

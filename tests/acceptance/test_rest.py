@@ -36,7 +36,8 @@ def binary_body(header, data):
 # -- health and routes
 
 
-@pytest.mark.parametrize("path", ["/livez", "/readyz", "/v2/health/live", "/v2/health/ready", "/v2/models/simple/ready"])
+@pytest.mark.parametrize(
+    "path", ["/livez", "/readyz", "/v2/health/live", "/v2/health/ready", "/v2/models/simple/ready"])
 def test_health_routes(general, path):
     assert general.get(path).status == 200
 

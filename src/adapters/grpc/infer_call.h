@@ -29,6 +29,9 @@ class InferCall final : public grpc::ServerUnaryReactor,
  private:
   void OnCancel() override;
   void OnDone() override;
+  // The two above only post and let go, so the library may call them where it is, as it does with
+  // its own default reactor, instead of waking one of its threads for each.
+  bool InternalInlineable() override { return true; }
 
   [[nodiscard]] Result<std::shared_ptr<InferRequest>, Refusal> decode(grpc::ByteBuffer* bytes,
                                                                       std::string& model);

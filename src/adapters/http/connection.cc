@@ -126,6 +126,8 @@ void Connection::wait_for_more() {
     return set_deadline(now_ + patience);
   }
   if (parser_.in_head()) return set_deadline(first_byte_at_ + options.head_timeout);
+  count_body(parser_.body_received());
+  if (state_ != State::kReading) return;
   const bool wants_continue = parser_.framing().expects_continue && !continue_sent_;
   if (wants_continue && parser_.body_received() == 0 && !parser_.has_leftover()) {
     if (!send_continue()) return close();
@@ -143,9 +145,19 @@ void Connection::handle_head() {
   auto refusal = owner_.handler().on_head(head, parser_.framing().content_length);
   if (refusal.has_value()) {
     framing_.keep_alive = false;
+    parser_.abandon();
     return send(*std::move(refusal), After::kLinger);
   }
   open_window(0, owner_.options().body_window);
+}
+
+// Bodies that arrive in one piece are never counted.
+void Connection::count_body(uint64_t bytes) {
+  if (bytes == counted_) return;
+  const auto change = static_cast<int64_t>(bytes) - static_cast<int64_t>(counted_);
+  counted_ = bytes;
+  if (owner_.count_receiving(change) || change < 0) return;
+  refuse(503, "The server is receiving as many bytes as it can hold; try again later.");
 }
 
 bool Connection::send_continue() {
@@ -161,6 +173,7 @@ void Connection::dispatch() {
   HttpRequest request = parser_.take();
   if (parser_.has_leftover()) first_byte_at_ = now_;
   state_ = State::kWorking;
+  count_body(0);
   set_deadline(Instant::never());
   owner_.handler().on_request(exchange_, std::move(request), owner_);
 }
@@ -181,7 +194,10 @@ void Connection::respond(ExchangeId id, HttpResponse response) {
 void Connection::refuse(int status, std::string_view message) {
   framing_.keep_alive = false;
   framing_.head_request = parser_.head().method == "HEAD";
-  send(owner_.handler().render_codec_error(status, message), After::kLinger);
+  HttpResponse response = owner_.handler().render_codec_error(status, message);
+  count_body(0);
+  parser_.abandon();
+  send(std::move(response), After::kLinger);
 }
 
 void Connection::send(HttpResponse response, After after) {
@@ -292,6 +308,7 @@ void Connection::drop_input() {
 void Connection::close() {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
+  count_body(0);
   owner_.loop().cancel(timer_);
   timer_ = 0;
   boost::system::error_code ignored;

@@ -52,6 +52,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void handle_head();
   void dispatch();
   void refuse(int status, std::string_view message);
+  void count_body(uint64_t bytes);
   bool send_continue();
 
   void send(protocol::http1::HttpResponse response, After after);
@@ -84,6 +85,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Outgoing out_;
   uint64_t written_ = 0;  // bytes of the current response
   uint64_t dropped_ = 0;  // bytes while lingering
+  uint64_t counted_ = 0;  // of the body, in the server's count of bytes being received
 
   Instant deadline_ = Instant::never();
   ports::TimerId timer_ = 0;

@@ -81,6 +81,12 @@ void ConnectionSet::release(uint32_t slot) {
   server_.open.fetch_sub(1, std::memory_order_relaxed);
 }
 
+bool ConnectionSet::count_receiving(int64_t change) {
+  const auto bytes = static_cast<uint64_t>(change);  // wraps around for a decrease, as the sum does
+  const uint64_t before = server_.receiving.fetch_add(bytes, std::memory_order_relaxed);
+  return before + bytes <= server_.options.receiving_bytes_max;
+}
+
 void ConnectionSet::begin_drain(Instant deadline) {
   if (draining_) return;
   draining_ = true;

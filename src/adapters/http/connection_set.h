@@ -20,6 +20,7 @@ struct ServerState {
   std::atomic<uint64_t> open{0};
   std::atomic<uint64_t> accepted{0};
   std::atomic<uint64_t> refused{0};
+  std::atomic<uint64_t> receiving{0};  // bytes of incomplete bodies
 };
 
 // All calls on the worker's loop, but those marked.
@@ -46,6 +47,8 @@ class ConnectionSet final : public protocol::http1::HttpResponder {
   // For connections.
   [[nodiscard]] protocol::http1::ExchangeId next_exchange(uint32_t slot);
   void release(uint32_t slot);
+  // Changes the count of bytes being received; false when it is over the limit then.
+  bool count_receiving(int64_t change);
   [[nodiscard]] const HttpServerOptions& options() const { return server_.options; }
   [[nodiscard]] Instant now() const { return server_.clock->now(); }
   [[nodiscard]] WorkerLoop& loop() { return *worker_.loop; }

@@ -21,6 +21,9 @@ struct HttpServerOptions {
   int backlog = 1024;
   protocol::http1::RequestLimits limits;
   size_t connections_max = 4096;  // of all workers; above it a client gets 503 and is closed
+  // Bytes of bodies that are not complete yet, of all connections; above it a body is refused: 503.
+  // Complete requests are the handler's to bound.
+  uint64_t receiving_bytes_max = 1ULL << 30;
 
   Duration idle_timeout = Duration::s(75);  // between requests
   Duration head_timeout = Duration::s(10);  // from the first byte of a head to its end

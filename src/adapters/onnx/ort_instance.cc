@@ -65,18 +65,24 @@ OrtRuntime::OrtRuntime(std::shared_ptr<const OrtShared> shared, OrtOwned<OrtSess
 
 Result<std::unique_ptr<ports::RuntimeInstance>, LoadFailure> OrtRuntime::create_instance(
     const ModelConfig& config) {
-  auto instance = std::make_unique<OrtInstance>(*this, config.name);
+  auto instance = std::make_unique<OrtInstance>(*this, config);
   if (std::string error = instance->prepare(); !error.empty()) {
     return fail(LoadFailure{"an instance cannot be made: " + error});
   }
   return instance;
 }
 
-OrtInstance::OrtInstance(OrtRuntime& runtime, std::string model)
+OrtInstance::OrtInstance(OrtRuntime& runtime, const ModelConfig& config)
     : runtime_(runtime),
       api_(*runtime.shared().api),
-      model_(std::move(model)),
-      joined_(runtime.signature().inputs.size()) {}
+      model_(config.name),
+      joined_(runtime.signature().inputs.size()) {
+  for (const TensorSpec& spec : runtime.signature().outputs) {
+    const bool chosen =
+        std::ranges::find(config.outputs, spec.name, &TensorSpec::name) != config.outputs.end();
+    if (chosen || config.outputs.empty()) served_outputs_.push_back(&spec);
+  }
+}
 
 std::string OrtInstance::prepare() {
   std::string error;
@@ -213,7 +219,8 @@ OrtInstance::OwnedValue OrtInstance::make_string_input(Members members, size_t i
 bool OrtInstance::bind_outputs(Members members, std::string& error) {
   api_.ClearBoundOutputs(binding_.get());
   bound_outputs_.clear();
-  for (const TensorSpec& spec : runtime_.signature().outputs) {
+  for (const TensorSpec* output : served_outputs_) {
+    const TensorSpec& spec = *output;
     const bool wanted = std::ranges::any_of(
         members, [&](const InferRequest* member) { return wants(*member, spec.name); });
     if (!wanted) continue;

@@ -2,7 +2,12 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "adapters/onnx/ort_runtime.h"
@@ -34,6 +39,22 @@ GraphOptimizationLevel graph_level(int level) {
   }
 }
 
+// Files above this size are not searched: what they hold is too large to run on a worker anyway.
+constexpr std::uintmax_t kMostSearched = 64ULL << 20;
+
+// Looks for the operators' names as a node carries them: field 4, length, name. A chance match
+// among the weights costs the model its runs on the worker's thread, nothing else.
+bool may_hold_control_flow(const std::string& file) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(file, error);
+  if (error || size > kMostSearched) return true;
+  std::ifstream in(file, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  return std::ranges::any_of(
+      std::array<std::string_view, 3>{"\x22\x04Loop", "\x22\x04Scan", "\x22\x02If"},
+      [&](std::string_view node) { return bytes.find(node) != std::string::npos; });
+}
+
 class OrtLoader final : public ports::RuntimeLoader {
  public:
   explicit OrtLoader(std::shared_ptr<const OrtShared> shared) : shared_(std::move(shared)) {}
@@ -54,8 +75,9 @@ class OrtLoader final : public ports::RuntimeLoader {
           return api.CreateSession(shared_->env.get(), file.c_str(), session_options.get(), out);
         },
         error);
-    if (!session) return fail(LoadFailure{"ONNX Runtime does not load it: " + error});
+    if (!session) return fail(LoadFailure{"ONNX Runtime does not load its file", error});
     BATON_ASSIGN(ModelSignature signature, read_signature(api, session.get()));
+    signature.control_flow = may_hold_control_flow(file);
     return std::make_unique<OrtRuntime>(shared_, std::move(session), std::move(signature));
   }
 

@@ -48,7 +48,7 @@ class OrtRuntime final : public ports::ModelRuntime {
 // terminate().
 class OrtInstance final : public ports::RuntimeInstance {
  public:
-  OrtInstance(OrtRuntime& runtime, std::string model);
+  OrtInstance(OrtRuntime& runtime, const ModelConfig& config);
   // Empty on success.
   [[nodiscard]] std::string prepare();
 
@@ -81,6 +81,7 @@ class OrtInstance final : public ports::RuntimeInstance {
   OrtAllocator* allocator_ = nullptr;           // ONNX Runtime's own, never released
   std::vector<std::vector<std::byte>> joined_;  // by input; reused
   std::vector<OwnedValue> inputs_;
+  std::vector<const TensorSpec*> served_outputs_;  // that the configuration chose
   std::vector<const TensorSpec*> bound_outputs_;
   std::atomic<bool> running_{false};
 };

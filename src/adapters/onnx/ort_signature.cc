@@ -83,6 +83,16 @@ Result<ModelSignature, LoadFailure> read_signature(const OrtApi& api, OrtSession
   ModelSignature signature;
   BATON_ASSIGN(signature.inputs, read_side(api, session, inputs));
   BATON_ASSIGN(signature.outputs, read_side(api, session, outputs));
+  // Inputs with a default in the file; one that is not a tensor can only keep its default.
+  const Side defaults{"input", api.SessionGetOverridableInitializerCount,
+                      api.SessionGetOverridableInitializerName,
+                      api.SessionGetOverridableInitializerTypeInfo};
+  if (auto optional = read_side(api, session, defaults); optional.has_value()) {
+    for (TensorSpec& spec : *optional) {
+      spec.optional = true;
+      signature.inputs.push_back(std::move(spec));
+    }
+  }
   return signature;
 }
 

@@ -129,6 +129,13 @@ RequestParser::Event RequestParser::next_body() {
   return Event::kComplete;
 }
 
+void RequestParser::abandon() {
+  state_ = State::kRefused;
+  request_ = HttpRequest();
+  (void)body_.take();
+  input_ = InputBuffer(limits_.head_bytes);
+}
+
 HttpRequest RequestParser::take() {
   HttpRequest request = std::move(request_);
   request_ = HttpRequest();

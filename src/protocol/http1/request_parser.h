@@ -47,6 +47,8 @@ class RequestParser {
   [[nodiscard]] bool has_room() const { return input_.size() < limits_.head_bytes; }
   [[nodiscard]] bool has_leftover() const { return !input_.empty(); }
   [[nodiscard]] uint64_t body_received() const { return body_.received(); }
+  // No further event is asked for: gives all memory back.
+  void abandon();
   // Gives memory back that an idle connection does not need.
   void shrink() { input_.shrink(); }
 

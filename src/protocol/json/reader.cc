@@ -361,6 +361,12 @@ JsonParser::~JsonParser() = default;
 
 Result<void, JsonError> JsonParser::parse(std::string_view padded_text,
                                           FunctionRef<bool(JsonValue&)> visit) {
+  const bool terminated = *(padded_text.data() + padded_text.size()) == '\0';
+  return terminated ? parse_terminated(padded_text, visit) : parse_copy(padded_text, visit);
+}
+
+Result<void, JsonError> JsonParser::parse_terminated(std::string_view padded_text,
+                                                     FunctionRef<bool(JsonValue&)> visit) {
   error_.clear();
   if (padded_text.size() > kKeepBuffersUpTo || impl_->parser.capacity() > kKeepBuffersUpTo) {
     impl_ = std::make_unique<Impl>();
@@ -392,7 +398,7 @@ Result<void, JsonError> JsonParser::parse_copy(std::string_view text,
   padded.reserve(text.size() + simdjson::SIMDJSON_PADDING);
   padded.assign(text);
   padded.append(simdjson::SIMDJSON_PADDING, '\0');
-  return parse(std::string_view(padded).substr(0, text.size()), visit);
+  return parse_terminated(std::string_view(padded).substr(0, text.size()), visit);
 }
 
 }  // namespace baton::protocol::json

@@ -65,7 +65,7 @@ class JsonValue {
   bool read_ = false;
 };
 
-// Owns the buffers of parsing; one thread. `text` is followed by at least 64 readable bytes.
+// Owns the buffers of parsing; one thread.
 class JsonParser {
  public:
   explicit JsonParser(JsonLimits limits = {});
@@ -73,6 +73,9 @@ class JsonParser {
   JsonParser(const JsonParser&) = delete;
   JsonParser& operator=(const JsonParser&) = delete;
 
+  // `padded_text` is followed by at least 64 readable bytes of any content. When the first of them
+  // is not NUL, the text is copied: simdjson takes what stands there for a value that the text
+  // lacks.
   Result<void, JsonError> parse(std::string_view padded_text,
                                 FunctionRef<bool(JsonValue& root)> visit);
   // The same for text without padding, which is copied.
@@ -83,6 +86,8 @@ class JsonParser {
   friend class JsonValue;
   friend struct JsonVisitor;
   struct Impl;
+  Result<void, JsonError> parse_terminated(std::string_view text,
+                                           FunctionRef<bool(JsonValue& root)> visit);
   JsonLimits limits_;
   std::unique_ptr<Impl> impl_;
   std::string error_;

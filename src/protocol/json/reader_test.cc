@@ -22,7 +22,7 @@ std::vector<T> elements(std::string_view text, DataType type, std::string* error
       text, [&](JsonValue& root) { return root.append_elements(type, 100, out); });
   if (!result.has_value() && error != nullptr) *error = result.error().message;
   std::vector<T> values(out.size() / sizeof(T));
-  std::memcpy(values.data(), out.data(), values.size() * sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), out.data(), values.size() * sizeof(T));
   return values;
 }
 
@@ -37,6 +37,18 @@ TEST(JsonReader, WalksTheWholeDocumentWhateverTheVisitorReads) {
         R"({"a":nul})", R"({"a":1,})", R"([1,])", R"({"a" 1})", R"({"a":"\x"})", "", "{", "]",
         R"({"a":{"b":[1,2,}})", R"({"a":1e})", R"({"a":-})", "{\"a\":\"\x01\"}"}) {
     EXPECT_NE(walk(bad), "") << bad;
+  }
+}
+
+TEST(JsonReader, WhatStandsBehindTheTextIsNotReadAsAValue) {
+  for (const std::string text : {R"({"a":)", R"([)", R"([1,)", R"({"a":1)", R"([1)"}) {
+    for (const char behind : {'"', '1', ']', '}', '{', 't'}) {
+      const std::string buffer = text + std::string(64, behind);
+      JsonParser parser;
+      const auto result = parser.parse(std::string_view(buffer).substr(0, text.size()),
+                                       [](JsonValue&) { return true; });
+      EXPECT_FALSE(result.has_value()) << text << behind;
+    }
   }
 }
 

@@ -50,6 +50,8 @@ class RequestReader {
     }
     return false;
   }
+  // The refusal was of something that is understood and not offered.
+  [[nodiscard]] bool unsupported() const { return unsupported_; }
   [[nodiscard]] const std::vector<PendingInput>& inputs() const { return inputs_; }
   DecodedRequest& decoded() { return decoded_; }
   std::vector<std::byte>& buffer() { return buffer_; }
@@ -80,21 +82,26 @@ class RequestReader {
     return true;
   }
 
-  static bool refuse_sequence_flag(JsonValue& value, std::string_view key) {
-    bool flag = false;
-    if (!value.read_bool(flag)) return false;
-    return !flag || value.fail("\"" + std::string(key) + "\": sequences are not offered");
+  bool not_offered(JsonValue& value, std::string message) {
+    unsupported_ = true;
+    return value.fail(std::move(message));
   }
 
-  static bool refuse_sequence_id(JsonValue& value) {
+  bool refuse_sequence_flag(JsonValue& value, std::string_view key) {
+    bool flag = false;
+    if (!value.read_bool(flag)) return false;
+    return !flag || not_offered(value, "\"" + std::string(key) + "\": sequences are not offered");
+  }
+
+  bool refuse_sequence_id(JsonValue& value) {
     if (value.kind() == JsonKind::kString) {
       std::string text;
       return value.read_string(text) &&
-             (text.empty() || value.fail("\"sequence_id\": sequences are not offered"));
+             (text.empty() || not_offered(value, "\"sequence_id\": sequences are not offered"));
     }
     uint64_t number = 0;
     return value.read_uint64(number) &&
-           (number == 0 || value.fail("\"sequence_id\": sequences are not offered"));
+           (number == 0 || not_offered(value, "\"sequence_id\": sequences are not offered"));
   }
 
   bool read_inputs(JsonValue& array) {
@@ -170,11 +177,11 @@ class RequestReader {
     return true;
   }
 
-  static bool read_input_parameters(PendingInput& input, JsonValue& object) {
+  bool read_input_parameters(PendingInput& input, JsonValue& object) {
     return object.each_field([&](std::string_view key, JsonValue& value) {
       if (key == "binary_data_size") return read_count(value, key, input.binary_size);
       if (key.starts_with("shared_memory_")) {
-        return value.fail("\"" + std::string(key) + "\": shared memory is not offered");
+        return not_offered(value, "\"" + std::string(key) + "\": shared memory is not offered");
       }
       return true;
     });
@@ -199,7 +206,7 @@ class RequestReader {
     });
   }
 
-  static bool read_output_parameters(JsonValue& object, std::optional<bool>& binary) {
+  bool read_output_parameters(JsonValue& object, std::optional<bool>& binary) {
     return object.each_field([&](std::string_view key, JsonValue& value) {
       if (key == "binary_data") {
         bool flag = false;
@@ -210,10 +217,10 @@ class RequestReader {
       if (key == "classification") {
         uint64_t count = 0;
         return value.read_uint64(count) &&
-               (count == 0 || value.fail("\"classification\" is not offered"));
+               (count == 0 || not_offered(value, "\"classification\" is not offered"));
       }
       if (key.starts_with("shared_memory_")) {
-        return value.fail("\"" + std::string(key) + "\": shared memory is not offered");
+        return not_offered(value, "\"" + std::string(key) + "\": shared memory is not offered");
       }
       return true;
     });
@@ -234,6 +241,7 @@ class RequestReader {
   std::vector<PendingInput> inputs_;
   std::vector<std::optional<bool>> explicit_binary_;
   std::vector<std::byte> buffer_;
+  bool unsupported_ = false;
 };
 
 Refusal invalid(std::string message) {
@@ -322,8 +330,11 @@ Result<DecodedRequest, Refusal> decode_infer_request(const RequestBody& body,
     parsed = parser.parse(text, [&](JsonValue& root) { return second.read(root); });
     reader = &second;
   }
-  if (!parsed.has_value())
-    return fail(invalid("the request is not valid: " + parsed.error().message));
+  if (!parsed.has_value()) {
+    Refusal refusal = invalid("the request is not valid: " + parsed.error().message);
+    if (reader->unsupported()) refusal.reason = EndReason::kUnsupported;
+    return fail(std::move(refusal));
+  }
   if (reader->inputs().empty()) return fail(invalid("the request has no \"inputs\""));
   reader->apply_binary_default();
 

@@ -173,12 +173,16 @@ std::span<const Key> all_keys() {
 std::string nearest_key(std::string_view path) {
   size_t best = std::numeric_limits<size_t>::max();
   std::string_view name;
-  for (const Key& key : all_keys()) {
-    const size_t distance = edit_distance(path, key.path);
+  const auto consider = [&](std::string_view candidate) {
+    const size_t distance = edit_distance(path, candidate);
     if (distance < best) {
       best = distance;
-      name = key.path;
+      name = candidate;
     }
+  };
+  for (const Key& key : all_keys()) {
+    consider(key.path);
+    consider(key.path.substr(0, key.path.find('.')));
   }
   return best <= std::max<size_t>(path.size() / 2, 2) ? std::string(name) : "";
 }

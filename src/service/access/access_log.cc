@@ -78,6 +78,7 @@ void AccessLog::write(const AccessRecord& record) {
   json.field("end_reason", end_reason_name(record.reason));
   if (!record.message.empty()) json.field("message", record.message);
   json.field("bytes", context.bytes).field("items", record.items);
+  if (context.predicted_cost > Duration()) json.field("predicted_us", context.predicted_cost.us());
   const ports::CallTimings& timings = record.timings;
   if (timings.batch_items != 0) {
     json.field("batch", uint64_t{timings.batch_items});

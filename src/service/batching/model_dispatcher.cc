@@ -18,6 +18,14 @@ policy::Slot slot_of(ports::CallId id) {
   return static_cast<policy::Slot>(id.value() & kNoSlot);
 }
 
+std::string level_limits_text(const BatchingConfig& batching) {
+  std::string text = fmt::format("max_queue_size is {}", batching.default_policy.max_queue_size);
+  for (const auto& [level, policy] : batching.level_policies) {
+    text += fmt::format(", {} for level {}", policy.max_queue_size, level);
+  }
+  return text;
+}
+
 std::array<std::string, 6> refusal_texts(const DispatcherOptions& options) {
   const std::string& name = options.config.name;
   return {
@@ -30,9 +38,8 @@ std::array<std::string, 6> refusal_texts(const DispatcherOptions& options) {
                   options.limits.max_items),
       fmt::format("the queue of model '{}' is full: its limit is {} bytes; retry later", name,
                   options.limits.max_bytes),
-      fmt::format("the queue of model '{}' is full for this priority: max_queue_size is reached; "
-                  "retry later",
-                  name),
+      fmt::format("the queue of model '{}' is full for this priority: {}; retry later", name,
+                  level_limits_text(options.config.batching)),
       fmt::format("the deadline passed before model '{}' could run the request; allow more time or "
                   "retry later",
                   name),

@@ -1,6 +1,7 @@
 #include "service/fleet/complete_config.h"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 
 namespace baton::service {
@@ -64,6 +65,7 @@ Result<void, LoadFailure> complete_side(const std::string& side, std::vector<Ten
   const bool chosen = side == "output" && !specs.empty();  // named outputs are a choice
   for (const TensorSpec& tensor : found) {
     if (chosen) break;
+    if (tensor.optional) continue;  // the file has a default for it
     if (std::ranges::find(specs, tensor.name, &TensorSpec::name) != specs.end()) continue;
     TensorSpec spec = max_batch_size > 0 ? strip_batch(tensor) : tensor;
     BATON_TRY(check_tensor(side, spec, tensor, max_batch_size));
@@ -72,14 +74,20 @@ Result<void, LoadFailure> complete_side(const std::string& side, std::vector<Ten
   return {};
 }
 
-bool may_batch(const ModelSignature& signature) {
+std::vector<TensorSpec> required_inputs(const ModelSignature& signature) {
+  std::vector<TensorSpec> inputs;
+  std::ranges::copy_if(signature.inputs, std::back_inserter(inputs),
+                       [](const TensorSpec& spec) { return !spec.optional; });
+  return inputs;
+}
+
+bool may_batch(const std::vector<TensorSpec>& inputs, const std::vector<TensorSpec>& outputs) {
   const auto leads = [](const TensorSpec& spec) {
     return !spec.dims.empty() && spec.dims.front() == -1;
   };
-  return !signature.inputs.empty() && std::ranges::all_of(signature.inputs, leads) &&
-         std::ranges::all_of(signature.outputs, leads) &&
-         std::ranges::all_of(signature.inputs,
-                             [](const TensorSpec& spec) { return spec.dims.size() >= 2; });
+  return !inputs.empty() && std::ranges::all_of(inputs, leads) &&
+         std::ranges::all_of(outputs, leads) &&
+         std::ranges::all_of(inputs, [](const TensorSpec& spec) { return spec.dims.size() >= 2; });
 }
 
 }  // namespace
@@ -94,9 +102,9 @@ Result<ModelConfig, LoadFailure> complete_config(ModelConfig config,
 ModelConfig derive_config(const std::string& name, const ModelSignature& signature) {
   ModelConfig config;
   config.name = name;
-  config.inputs = signature.inputs;
+  config.inputs = required_inputs(signature);
   config.outputs = signature.outputs;
-  if (!may_batch(signature)) return config;
+  if (!may_batch(config.inputs, config.outputs)) return config;
   config.max_batch_size = kDerivedMaxBatch;
   config.batching.enabled = true;
   for (TensorSpec& spec : config.inputs) spec = strip_batch(spec);
@@ -104,11 +112,20 @@ ModelConfig derive_config(const std::string& name, const ModelSignature& signatu
   return config;
 }
 
+bool has_steady_runs(const ModelConfig& config, const ModelSignature& signature) {
+  if (signature.control_flow) return false;
+  return std::ranges::all_of(signature.inputs, [&](const TensorSpec& spec) {
+    const auto fixed = std::span<const int64_t>(spec.dims).subspan(config.batches() ? 1 : 0);
+    return spec.type != DataType::kBytes &&
+           std::ranges::all_of(fixed, [](int64_t dim) { return dim >= 0; });
+  });
+}
+
 ModelConfig without_batching(const ModelConfig& config, const ModelSignature& signature) {
   ModelConfig single = config;
   single.max_batch_size = 0;
   single.batching = {};
-  single.inputs = signature.inputs;
+  single.inputs = required_inputs(signature);
   single.outputs = signature.outputs;
   return single;
 }

@@ -21,6 +21,11 @@ inline constexpr uint32_t kDerivedMaxBatch = 32;
 // batch.
 [[nodiscard]] ModelConfig derive_config(const std::string& name, const ModelSignature& signature);
 
+// True when a run's time depends on its rows alone: every dimension but the batch's is fixed, no
+// input is BYTES and the file holds no control flow. Only such a run is predicted well enough to
+// stay on a worker's thread.
+[[nodiscard]] bool has_steady_runs(const ModelConfig& config, const ModelSignature& signature);
+
 // A copy of a derived configuration that does not batch.
 [[nodiscard]] ModelConfig without_batching(const ModelConfig& config,
                                            const ModelSignature& signature);

@@ -78,5 +78,33 @@ TEST(DeriveConfig, BatchesOnlyWhereTheFirstDimensionAllowsIt) {
   EXPECT_EQ(derive_config("m", {{spec("x", {})}, {spec("y", {})}}).max_batch_size, 0U);
 }
 
+TEST(HasSteadyRuns, AskForFixedShapesAndNoControlFlow) {
+  ModelConfig config;
+  config.max_batch_size = 4;
+  ModelSignature signature = image_model();
+  EXPECT_TRUE(has_steady_runs(config, signature));
+  signature.control_flow = true;
+  EXPECT_FALSE(has_steady_runs(config, signature));
+  EXPECT_FALSE(has_steady_runs(config, {{spec("x", {-1, -1})}, {}}));
+  EXPECT_FALSE(has_steady_runs(config, {{spec("x", {-1, 1}, DataType::kBytes)}, {}}));
+  config.max_batch_size = 0;
+  EXPECT_FALSE(has_steady_runs(config, image_model()));
+}
+
+TEST(CompleteConfig, AnInputWithADefaultIsOptionalAndNotTakenOver) {
+  TensorSpec scale = spec("scale", {1});
+  scale.optional = true;
+  const ModelSignature signature = {{spec("x", {2}), scale}, {spec("y", {2})}};
+  const auto plain = complete_config({}, signature);
+  ASSERT_TRUE(plain.has_value());
+  EXPECT_EQ(plain->inputs.size(), 1U);
+  ModelConfig named;
+  named.inputs = {spec("scale", {1})};
+  const auto complete = complete_config(named, signature);
+  ASSERT_TRUE(complete.has_value());
+  EXPECT_EQ(complete->inputs.size(), 2U);
+  EXPECT_EQ(derive_config("m", signature).inputs.size(), 1U);
+}
+
 }  // namespace
 }  // namespace baton::service

@@ -113,6 +113,7 @@ void FleetService::on_loaded(const std::string& model, int64_t version,
       ports_.log.log(LogLevel::kWarning, label + ": " + remark);
     }
     next.config = result->config;
+    next.curve = result->curve;
     curve_keys_[{model, version}] = result->curve_key;
     next.engine = ports_.engines.make(std::move(*result));
     next.state = ModelState::kReady;
@@ -121,7 +122,9 @@ void FleetService::on_loaded(const std::string& model, int64_t version,
   } else {
     next.state = ModelState::kFailed;
     next.reason = result.error().message;
-    ports_.log.log(LogLevel::kError, label + " failed: " + next.reason);
+    const std::string& detail = result.error().detail;
+    ports_.log.log(LogLevel::kError,
+                   label + " failed: " + next.reason + (detail.empty() ? "" : ": " + detail));
   }
   set_version(model, std::move(next));
   publish();

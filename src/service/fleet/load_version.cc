@@ -129,6 +129,7 @@ Result<ports::LoadedVersion, LoadFailure> load_version(const LoadPorts& ports,
       loaded.remarks.push_back("its curve was not saved: " + saved.error().message);
   }
   loaded.instances = std::move(warmed->instances);
+  loaded.steady_runs = has_steady_runs(opened.config, opened.runtime->signature());
   loaded.runtime = std::move(opened.runtime);
   loaded.config = std::move(opened.config);
   protocol::model_config::encode_model_config(loaded.config);

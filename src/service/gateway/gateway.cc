@@ -38,6 +38,27 @@ class Gateway::LiveCall final : public ports::EngineEvents {
   bool reserved = false;
 };
 
+namespace {
+
+// Empty when the model counts as ready for the server.
+std::string why_not_ready(const ports::ModelEntry& entry) {
+  if (!entry.reason.empty()) return "failed: " + entry.reason;
+  for (const auto& [number, version] : entry.versions) {
+    if (version->state == ModelState::kFailed) return "failed: " + version->reason;
+  }
+  return entry.has_been_ready ? "" : "is loading";
+}
+
+}  // namespace
+
+Refusal not_ready(const ports::ModelVersion& version) {
+  const std::string state(model_state_name(version.state));
+  return {EndReason::kNotReady,
+          "model \"" + version.model + "\" version " + std::to_string(version.version) +
+              " is not ready: " + state + (version.reason.empty() ? "" : ": " + version.reason),
+          version.state == ModelState::kFailed ? Duration() : Duration::s(1)};
+}
+
 Gateway::Gateway(const GatewayPorts& ports, const GatewayOptions& options)
     : ports_(ports), options_(options) {
   directory_ = ports_.models.snapshot();
@@ -105,12 +126,7 @@ Result<void, Refusal> Gateway::start(LiveCall& call, InferRequest& request) {
   BATON_ASSIGN(call.model, find_model(request.model, request.version));
   const ports::ModelVersion& model = *call.model;
   ports_.telemetry.cells(options_.worker, model.metrics_slot).started.add();
-  if (model.state != ModelState::kReady) {
-    return fail(Refusal{EndReason::kNotReady,
-                        "model \"" + model.model + "\" version " + std::to_string(model.version) +
-                            " is not ready: " + std::string(model_state_name(model.state)),
-                        Duration::s(1)});
-  }
+  if (model.state != ModelState::kReady) return fail(not_ready(model));
   BATON_TRY(fit_to_model(request, model.config));
   RequestContext& context = request.context;
   if (context.priority > std::max(model.config.batching.priority_levels, 1U)) {
@@ -121,6 +137,7 @@ Result<void, Refusal> Gateway::start(LiveCall& call, InferRequest& request) {
                         {}});
   }
   const Instant now = ports_.clock.now();
+  context.predicted_cost = model.curve.predict(request.items);
   context.deadline = std::min(context.deadline, context.arrival + options_.max_timeout);
   if (auto refusal = policy::refuse_admission(reserved_, options_.limits,
                                               {context.bytes, context.deadline}, now)) {
@@ -247,14 +264,10 @@ ServerReadiness Gateway::server_ready() {
   if (!directory().accepting) return {false, "the server is shutting down"};
   std::string reason;
   for (const auto& [name, entry] : directory().models) {
-    if (!entry->required) continue;
-    const bool failed = std::ranges::any_of(entry->versions, [](const auto& version) {
-      return version.second->state == ModelState::kFailed;
-    });
-    if (entry->has_been_ready && !failed && entry->reason.empty()) continue;
+    const std::string missing = entry->required ? why_not_ready(*entry) : "";
+    if (missing.empty()) continue;
     if (!reason.empty()) reason += "; ";
-    reason +=
-        "model \"" + name + "\" " + (failed || !entry->reason.empty() ? "failed" : "is loading");
+    reason += "model \"" + name + "\" " + missing;
   }
   return {reason.empty(), reason};
 }

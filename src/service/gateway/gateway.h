@@ -43,6 +43,12 @@ struct ModelView {
   [[nodiscard]] bool ready() const { return served->state == ModelState::kReady; }
 };
 
+// What a client is told of a version that is not ready: its state, and why if it failed.
+[[nodiscard]] Refusal not_ready(const ports::ModelVersion& version);
+[[nodiscard]] inline Refusal not_ready(const ModelView& view) {
+  return not_ready(*view.served);
+}
+
 struct ServerReadiness {
   bool ready = false;
   std::string reason;  // why not, naming the models

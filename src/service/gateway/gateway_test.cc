@@ -217,7 +217,7 @@ TEST_F(GatewayTest, ReadinessFollowsRequiredModelsAndShutdown) {
   publish(ModelState::kFailed);
   const ServerReadiness failed = gateway_->server_ready();
   EXPECT_FALSE(failed.ready);
-  EXPECT_EQ(failed.reason, "model \"m\" failed");
+  EXPECT_EQ(failed.reason, "model \"m\" failed: ");
   publish(ModelState::kReady);
   directory_.current.accepting = false;
   ++directory_.number;

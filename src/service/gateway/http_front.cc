@@ -1,6 +1,7 @@
 #include "service/gateway/http_front.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 
@@ -73,7 +74,23 @@ Result<void, Refusal> apply_class_header(std::string_view text, RequestContext& 
   return {};
 }
 
+// Headers of which a second one would leave open which counts.
+constexpr std::array<std::string_view, 5> kSingleHeaders = {protocol::oip::kHeaderLengthHeader,
+                                                            kTimeoutHeader, "x-request-class",
+                                                            "traceparent", "content-encoding"};
+
+Result<void, Refusal> refuse_repeated_headers(const HttpRequest& request) {
+  for (std::string_view name : kSingleHeaders) {
+    if (std::ranges::count(request.headers, name, &protocol::http1::HeaderView::name) > 1) {
+      return fail(
+          Refusal{EndReason::kInvalid, "the header " + std::string(name) + " stands twice", {}});
+    }
+  }
+  return {};
+}
+
 Result<void, Refusal> apply_headers(const HttpRequest& request, RequestContext& context) {
+  BATON_TRY(refuse_repeated_headers(request));
   if (const auto timeout = request.header(kTimeoutHeader)) {
     BATON_TRY(apply_timeout_header(*timeout, context));
   }
@@ -278,7 +295,7 @@ HttpResponse HttpFront::model_query(const Route& route) {
   const auto view = gateway_.view(route.model, route.version);
   if (!view.has_value()) return error_response(view.error());
   if (!view->ready()) {
-    return error_response({EndReason::kNotReady, "model \"" + route.model + "\" is not ready", {}});
+    return error_response(not_ready(*view));
   }
   const ModelConfig& config = view->served->config;
   if (route.kind == RouteKind::kModelReady) return json_response(200, "");

@@ -125,10 +125,7 @@ Result<ModelView, Refusal> TypedFront::ready_view(const ports::Caller& caller,
                                                   std::optional<int64_t> version) {
   BATON_TRY(admit(caller));
   BATON_ASSIGN(ModelView view, gateway_.view(std::string(model), version));
-  if (!view.ready()) {
-    return fail(
-        Refusal{EndReason::kNotReady, "model \"" + std::string(model) + "\" is not ready", {}});
-  }
+  if (!view.ready()) return fail(not_ready(view));
   return view;
 }
 

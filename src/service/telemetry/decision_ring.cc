@@ -28,21 +28,43 @@ void DecisionRing::record(const Decision& decision) {
   written_.store(number + 1, std::memory_order_release);
 }
 
-std::vector<Decision> DecisionRing::newest(size_t count) const {
-  const uint64_t end = written_.load(std::memory_order_acquire);
-  const uint64_t most = std::min<uint64_t>({count, capacity_, end});
-  std::vector<Decision> decisions;
-  decisions.reserve(most);
-  for (uint64_t number = end - most; number < end; ++number) {
+DecisionRing::Tail DecisionRing::since(uint64_t from) const {
+  Tail tail;
+  tail.next = written_.load(std::memory_order_acquire);
+  const uint64_t kept = tail.next > capacity_ ? tail.next - capacity_ : 0;
+  const uint64_t begin = std::max(from, kept);
+  for (uint64_t number = begin; number < tail.next; ++number) {
     const Slot& slot = slots_[number % capacity_];
     std::array<uint64_t, kWords> words{};
     const uint64_t before = slot.version.load(std::memory_order_acquire);
     for (size_t i = 0; i < kWords; ++i) words[i] = slot.words[i].load(std::memory_order_acquire);
     const uint64_t after = slot.version.load(std::memory_order_relaxed);
     if (before != 2 * number + 2 || after != before) continue;  // overwritten meanwhile
-    std::memcpy(&decisions.emplace_back(), words.data(), sizeof(Decision));
+    std::memcpy(&tail.decisions.emplace_back(), words.data(), sizeof(Decision));
   }
-  return decisions;
+  tail.missed = from < tail.next ? tail.next - from - tail.decisions.size() : 0;
+  return tail;
+}
+
+std::vector<Decision> DecisionRing::newest(size_t count) const {
+  const uint64_t end = recorded();
+  return since(end - std::min<uint64_t>({count, capacity_, end})).decisions;
+}
+
+DecisionFile::DecisionFile(const DecisionRing& ring, std::string model, int64_t version)
+    : ring_(ring) {
+  JsonWriter json(head_);
+  json.begin_object().field("model", model).field("version", version);
+  head_ += ',';
+}
+
+void DecisionFile::write_new(ports::LogSink& sink) {
+  const DecisionRing::Tail tail = ring_.since(next_);
+  next_ = tail.next;
+  if (tail.missed > 0) sink.write(head_ + "\"missed\":" + std::to_string(tail.missed) + "}");
+  for (const Decision& decision : tail.decisions) {
+    sink.write(head_ + decision_line(decision).substr(1));
+  }
 }
 
 std::string decision_line(const Decision& decision) {

@@ -49,5 +49,27 @@ TEST(DecisionRing, ReadersNeverSeeHalfADecision) {
   writer.join();
 }
 
+class Lines final : public ports::LogSink {
+ public:
+  void write(std::string line) override { lines.push_back(std::move(line)); }
+  std::vector<std::string> lines;
+};
+
+TEST(DecisionFile, WritesEachDecisionOnceAndCountsWhatItMissed) {
+  DecisionRing ring(4);
+  DecisionFile file(ring, "m", 2);
+  Lines lines;
+  ring.record({.sequence = 1});
+  file.write_new(lines);
+  file.write_new(lines);
+  ASSERT_EQ(lines.lines.size(), 1U);
+  EXPECT_TRUE(lines.lines[0].starts_with(R"({"model":"m","version":2,"seq":1,)"));
+  for (uint64_t sequence = 2; sequence <= 8; ++sequence) ring.record({.sequence = sequence});
+  file.write_new(lines);
+  ASSERT_EQ(lines.lines.size(), 6U);
+  EXPECT_EQ(lines.lines[1], R"({"model":"m","version":2,"missed":3})");
+  EXPECT_TRUE(lines.lines[2].find("\"seq\":5,") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace baton::service
