@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sim/run.h"
+#include "support/figures.h"
 
 namespace {
 
@@ -18,11 +19,13 @@ double cpu_seconds() {
 
 int main(int argc, char** argv) {
   const double budget = argc > 1 ? std::atof(argv[1]) : 2.0;
-  bool within = true;
+  // A smoke test of five minutes.
+  const auto hour = baton::Duration::s(bench::smoke() ? 300 : 3600);
+  double most = 0;
+  std::string detail;
   for (const char* name : {"steady", "bursty"}) {
     const double begin = cpu_seconds();
-    const auto result = baton::sim::run_scenario(
-        {.scenario = name, .seed = 1, .duration = baton::Duration::s(3600)});
+    const auto result = baton::sim::run_scenario({.scenario = name, .seed = 1, .duration = hour});
     const double spent = cpu_seconds() - begin;
     if (!result || !result->passed()) {
       std::fputs(result ? render_text(*result).c_str() : result.error().c_str(), stderr);
@@ -32,8 +35,14 @@ int main(int argc, char** argv) {
                 name, spent, static_cast<unsigned long long>(result->submitted),
                 static_cast<unsigned long long>(result->events),
                 spent * 1e9 / static_cast<double>(result->events));
-    within &= spent <= budget;
+    most = std::max(most, spent);
+    detail += std::string(detail.empty() ? "" : ", ") + name + " " + std::to_string(spent) + " s";
   }
-  if (!within) std::printf("over the budget of %.1f s\n", budget);
-  return within ? EXIT_SUCCESS : EXIT_FAILURE;
+  bench::print({.name = "sim_hour_cpu_seconds",
+                .method =
+                    "CPU time of an hour of 100 requests a second with all invariants checked; "
+                    "the slower of the two scenarios",
+                .measured = most,
+                .to_reach = budget,
+                .detail = detail});
 }

@@ -26,10 +26,6 @@ using baton::protocol::json::JsonValue;
 
 constexpr auto kPatience = std::chrono::seconds(120);  // valgrind loads slowly
 
-fs::path server_binary() {
-  return fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "baton";
-}
-
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -99,17 +95,17 @@ void write_model(const std::string& repository, const std::string& name, const s
   std::ofstream(folder / "config.pbtxt") << config;
 }
 
-ServerProcess::ServerProcess(const std::string& repository, std::vector<std::string> arguments,
-                             std::vector<std::string> wrapper) {
+ServerProcess::ServerProcess(const std::string& repository, const Options& options) {
   const std::string ports = folder_.path() + "/ports.json";
-  std::vector<std::string> words = std::move(wrapper);
+  std::vector<std::string> words = options.wrapper;
   for (const std::string& word :
-       {server_binary().string(), std::string("serve"), repository, std::string("--http-port=0"),
-        std::string("--grpc-port=0"), std::string("--metrics-port=0"), "--ports-file=" + ports,
-        std::string("--lame-duck-ms=0"), "--ort-library=" + ort_library()}) {
+       {options.binary.empty() ? server_binary() : options.binary, std::string("serve"), repository,
+        std::string("--http-port=0"), std::string("--grpc-port=0"), std::string("--metrics-port=0"),
+        "--ports-file=" + ports, std::string("--lame-duck-ms=0"),
+        "--ort-library=" + ort_library()}) {
     words.push_back(word);
   }
-  words.insert(words.end(), arguments.begin(), arguments.end());
+  words.insert(words.end(), options.arguments.begin(), options.arguments.end());
   std::vector<char*> raw;
   for (std::string& word : words) raw.push_back(word.data());
   raw.push_back(nullptr);
@@ -184,9 +180,13 @@ ModelReport ServerProcess::report(const std::string& model) const {
   return report;
 }
 
+std::string server_binary() {
+  // This program stands one folder deeper.
+  return fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "baton";
+}
+
 std::string ort_library() {
-  // This program stands one folder deeper than the server.
-  const fs::path tree = server_binary().parent_path();
+  const fs::path tree = fs::path(server_binary()).parent_path();
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(tree / "../../.cache/onnxruntime/lib", error)) {
     if (entry.path().filename().string().starts_with("libonnxruntime.so")) return entry.path();

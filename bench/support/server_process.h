@@ -37,10 +37,14 @@ struct ModelReport {
 
 class ServerProcess {
  public:
-  // Serves a repository and returns when every model is ready. `wrapper` goes before the command,
-  // such as valgrind and its options; `arguments` behind it.
-  explicit ServerProcess(const std::string& repository, std::vector<std::string> arguments = {},
-                         std::vector<std::string> wrapper = {});
+  struct Options {
+    std::vector<std::string> arguments{};  // more of them, for `baton serve`
+    std::vector<std::string> wrapper{};    // before the command: valgrind and its options
+    std::string binary{};                  // empty: server_binary()
+  };
+  // Serves a repository and returns when every model is ready.
+  explicit ServerProcess(const std::string& repository) : ServerProcess(repository, Options{}) {}
+  ServerProcess(const std::string& repository, const Options& options);
   ~ServerProcess();  // SIGTERM, then waits
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
@@ -61,6 +65,8 @@ class ServerProcess {
   uint16_t metrics_ = 0;
 };
 
+// The baton of this build tree.
+[[nodiscard]] std::string server_binary();
 // Where ONNX Runtime's library is, by the server's own rules.
 [[nodiscard]] std::string ort_library();
 

@@ -9,9 +9,16 @@
 namespace baton::adapters::onnx {
 namespace {
 
+// The cause is for the log; a client is told less.
+ports::RunFailure broken(std::string cause) {
+  return {false, std::move(cause)};
+}
+
 bool is_aligned(const std::byte* data, size_t alignment) {
   return alignment < 2 || std::bit_cast<uintptr_t>(data) % alignment == 0;
 }
+
+constexpr size_t kCopiedBytes = 64 * 1024;  // copying an input of this size costs less than binding
 
 bool wants(const InferRequest& request, const std::string& output) {
   return request.outputs.empty() ||
@@ -76,12 +83,15 @@ OrtInstance::OrtInstance(OrtRuntime& runtime, const ModelConfig& config)
     : runtime_(runtime),
       api_(*runtime.shared().api),
       model_(config.name),
-      joined_(runtime.signature().inputs.size()) {
+      pool_(std::make_shared<OutputPool>(api_, runtime.shared().cpu.get())) {
   for (const TensorSpec& spec : runtime.signature().outputs) {
     const bool chosen =
         std::ranges::find(config.outputs, spec.name, &TensorSpec::name) != config.outputs.end();
     if (chosen || config.outputs.empty()) served_outputs_.push_back(&spec);
   }
+  known_shapes_ = std::ranges::all_of(served_outputs_, [&](const TensorSpec* spec) {
+    return has_known_shape(*spec, config.batches());
+  });
 }
 
 std::string OrtInstance::prepare() {
@@ -104,25 +114,37 @@ ports::RunFailure OrtInstance::failed(const std::string& cause) {
 }
 
 Result<ports::BatchResult, ports::RunFailure> OrtInstance::run(Members members) {
+  const bool pooled = known_shapes_;
+  auto result = run_bound(members);
+  if (!result.has_value() && pooled && !result.error().terminated) {
+    // Perhaps an output has another shape than the file declares: then from now on without buffers
+    // of our own. A run that fails for another reason fails again.
+    known_shapes_ = false;
+    result = run_bound(members);
+    known_shapes_ = !result.has_value();
+  }
+  if (result.has_value() || result.error().terminated) return result;
+  return fail(failed(result.error().message));
+}
+
+Result<ports::BatchResult, ports::RunFailure> OrtInstance::run_bound(Members members) {
   const ports::Clock& clock = *runtime_.shared().clock;
   std::string error;
-  if (!bind_inputs(members, error) || !bind_outputs(members, error)) return fail(failed(error));
+  if (!bind_inputs(members, error) || !bind_outputs(members, error)) return fail(broken(error));
   ports::RunTimes times;
   times.computed_from = clock.now();
   running_.store(true, std::memory_order_release);
   const bool ran = execute(error);
   running_.store(false, std::memory_order_release);
   times.computed_to = clock.now();
-  std::string ignored;
   if (!ran) {
-    inputs_.clear();
+    std::string ignored;
     const bool terminated = error.find("terminate") != std::string::npos;
     static_cast<void>(ort_ok(api_, api_.RunOptionsUnsetTerminate(run_options_.get()), ignored));
     if (terminated) return fail(ports::RunFailure{true, "terminated"});
-    return fail(failed(error));
+    return fail(broken(error));
   }
   auto result = collect(members);
-  inputs_.clear();
   if (result.has_value()) result->times = times;
   return result;
 }
@@ -139,47 +161,62 @@ void OrtInstance::terminate() {
 }
 
 bool OrtInstance::bind_inputs(Members members, std::string& error) {
-  api_.ClearBoundInputs(binding_.get());
-  inputs_.clear();
-  const size_t count = members.front()->inputs.size();
-  joined_.resize(std::max(joined_.size(), count));
-  for (size_t i = 0; i < count; ++i) {
-    OwnedValue value = make_input(members, i, error);
-    if (!value) return false;
-    const std::string& name = members.front()->inputs[i].name;
-    if (!ort_ok(api_, api_.BindInput(binding_.get(), name.c_str(), value.get()), error)) {
-      return false;
-    }
-    inputs_.push_back(std::move(value));
+  const InferRequest& first = *members.front();
+  const bool named =
+      std::ranges::equal(inputs_, first.inputs, {}, &BoundInput::name, &Tensor::name);
+  if (!named) name_inputs(first);
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (!bind_input(members, i, error)) return false;
   }
   return true;
 }
 
-OrtInstance::OwnedValue OrtInstance::make_input(Members members, size_t index, std::string& error) {
+void OrtInstance::name_inputs(const InferRequest& first) {
+  api_.ClearBoundInputs(binding_.get());
+  inputs_.clear();
+  for (const Tensor& input : first.inputs) inputs_.emplace_back().name = input.name;
+}
+
+bool OrtInstance::bind_input(Members members, size_t index, std::string& error) {
+  BoundInput& bound = inputs_[index];
   const Tensor& first = members.front()->inputs[index];
-  Shape shape = first.shape;
-  if (members.size() > 1) {
-    shape.front() = 0;
-    for (const InferRequest* member : members) shape.front() += member->inputs[index].shape.front();
+  shape_ = first.shape;
+  size_t bytes = first.data.size();
+  for (const InferRequest* member : members.subspan(1)) {
+    shape_.front() += member->inputs[index].shape.front();
+    bytes += member->inputs[index].data.size();
   }
-  if (first.type == DataType::kBytes) return make_string_input(members, index, shape, error);
-  std::span<const std::byte> data = first.data;
-  if (members.size() > 1 || !is_aligned(data.data(), element_size(first.type))) {
-    std::vector<std::byte>& joined = joined_[index];
-    joined.clear();
+  const bool text = first.type == DataType::kBytes;
+  const bool copied = !text && (members.size() > 1 || bytes <= kCopiedBytes ||
+                                !is_aligned(first.data.data(), element_size(first.type)));
+  const bool as_before = bound.in_buffer && bound.type == first.type && bound.shape == shape_;
+  if (copied) {
+    bound.buffer.resize(bytes);
+    std::byte* to = bound.buffer.data();
     for (const InferRequest* member : members) {
-      const auto part = member->inputs[index].data;
-      joined.insert(joined.end(), part.begin(), part.end());
+      to = std::ranges::copy(member->inputs[index].data, to).out;
     }
-    data = joined;
+    if (as_before) return true;
   }
+  bound.in_buffer = false;
+  bound.value = text ? make_string_input(members, index, shape_, error)
+                     : view_of(copied ? bound.buffer : first.data, first.type, error);
+  if (!bound.value) return false;
+  bound.type = first.type;
+  bound.shape = shape_;
+  bound.in_buffer = copied;
+  return ort_ok(api_, api_.BindInput(binding_.get(), bound.name.c_str(), bound.value.get()), error);
+}
+
+OrtInstance::OwnedValue OrtInstance::view_of(std::span<const std::byte> data, DataType type,
+                                             std::string& error) {
   return ort_make<OrtValue>(
       api_, api_.ReleaseValue,
       [&](OrtValue** out) {
         // ONNX Runtime reads inputs only; its interface has no const form.
         return api_.CreateTensorWithDataAsOrtValue(
             runtime_.shared().cpu.get(), const_cast<std::byte*>(data.data()), data.size(),
-            shape.data(), shape.size(), to_onnx(first.type), out);
+            shape_.data(), shape_.size(), to_onnx(type), out);
       },
       error);
 }
@@ -217,32 +254,60 @@ OrtInstance::OwnedValue OrtInstance::make_string_input(Members members, size_t i
 }
 
 bool OrtInstance::bind_outputs(Members members, std::string& error) {
-  api_.ClearBoundOutputs(binding_.get());
-  bound_outputs_.clear();
-  for (const TensorSpec* output : served_outputs_) {
-    const TensorSpec& spec = *output;
+  wanted_outputs_.clear();
+  uint64_t rows = 0;
+  for (const InferRequest* member : members) rows += member->items;
+  for (const TensorSpec* spec : served_outputs_) {
     const bool wanted = std::ranges::any_of(
-        members, [&](const InferRequest* member) { return wants(*member, spec.name); });
-    if (!wanted) continue;
-    // The outputs come from the arena of the session: its blocks are the pool.
-    if (!ort_ok(
-            api_,
-            api_.BindOutputToDevice(binding_.get(), spec.name.c_str(), runtime_.shared().cpu.get()),
-            error)) {
+        members, [&](const InferRequest* member) { return wants(*member, spec->name); });
+    if (wanted) wanted_outputs_.push_back(spec);
+  }
+  outputs_.reset();
+  if (known_shapes_ && bind_pooled_outputs(rows, error)) return true;
+  return error.empty() && bind_arena_outputs(error);
+}
+
+// False without an error when the outputs are not for the pool.
+bool OrtInstance::bind_pooled_outputs(uint64_t rows, std::string& error) {
+  outputs_ = pool_->take(wanted_outputs_, rows);
+  if (outputs_ == nullptr) outputs_ = pool_->make(wanted_outputs_, rows, error);
+  if (outputs_ == nullptr) return false;
+  if (outputs_->number == bound_set_) return true;
+  bound_set_ = 0;
+  api_.ClearBoundOutputs(binding_.get());
+  for (size_t i = 0; i < wanted_outputs_.size(); ++i) {
+    const char* name = wanted_outputs_[i]->name.c_str();
+    if (!ort_ok(api_, api_.BindOutput(binding_.get(), name, outputs_->values[i].get()), error)) {
       return false;
     }
-    bound_outputs_.push_back(&spec);
   }
+  bound_set_ = outputs_->number;
   return true;
 }
 
+// Bound anew for each run: what stays bound would be written to again.
+bool OrtInstance::bind_arena_outputs(std::string& error) {
+  bound_set_ = 0;
+  api_.ClearBoundOutputs(binding_.get());
+  const OrtMemoryInfo* cpu = runtime_.shared().cpu.get();
+  return std::ranges::all_of(wanted_outputs_, [&](const TensorSpec* spec) {
+    return ort_ok(api_, api_.BindOutputToDevice(binding_.get(), spec->name.c_str(), cpu), error);
+  });
+}
+
 Result<ports::BatchResult, ports::RunFailure> OrtInstance::collect(Members members) {
+  if (outputs_ != nullptr) {
+    const OutputSet& set = *outputs_;
+    std::vector<Storage> storage;
+    storage.push_back(pool_->lease(std::move(outputs_)));
+    return split(members, set.tensors, std::move(storage));
+  }
   std::string error;
   OrtValue** values = nullptr;
   size_t count = 0;
   if (!ort_ok(api_, api_.GetBoundOutputValues(binding_.get(), allocator_, &values, &count),
               error)) {
-    return fail(failed(error));
+    return fail(broken(error));
   }
   std::vector<Storage> storage;
   std::vector<OrtValue*> raw(values, values + count);
@@ -251,30 +316,40 @@ Result<ports::BatchResult, ports::RunFailure> OrtInstance::collect(Members membe
     storage.emplace_back(value, [release = api_.ReleaseValue](OrtValue* v) { release(v); });
   }
   static_cast<void>(ort_ok(api_, api_.AllocatorFree(allocator_, values), error));
+  std::vector<Tensor> outputs;
+  outputs.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    BATON_ASSIGN(outputs.emplace_back(), read_output(raw[i], wanted_outputs_[i]->name, storage));
+  }
+  return split(members, outputs, std::move(storage));
+}
+
+// Gives each member its rows of what it wants.
+Result<ports::BatchResult, ports::RunFailure> OrtInstance::split(Members members,
+                                                                 std::span<const Tensor> outputs,
+                                                                 std::vector<Storage> storage) {
   ports::BatchResult batch;
   batch.results.resize(members.size());
+  if (members.size() == 1) {
+    batch.results.front().outputs.assign(outputs.begin(), outputs.end());
+    batch.results.front().storage = std::move(storage);
+    return batch;
+  }
+  for (InferResult& result : batch.results) result.storage = storage;
   const uint64_t rows =
       std::accumulate(members.begin(), members.end(), uint64_t{0},
                       [](uint64_t sum, const InferRequest* member) { return sum + member->items; });
-  for (size_t i = 0; i < raw.size(); ++i) {
-    const std::string& name = bound_outputs_[i]->name;
-    BATON_ASSIGN(const Tensor whole, read_output(raw[i], name, storage));
-    const bool batched = !whole.shape.empty() && whole.shape.front() == static_cast<int64_t>(rows);
-    if (members.size() > 1 && !batched) {
-      return fail(failed("output \"" + name + "\" has shape " + shape_text(whole.shape) +
+  for (const Tensor& whole : outputs) {
+    if (whole.shape.empty() || whole.shape.front() != static_cast<int64_t>(rows)) {
+      return fail(broken("output \"" + whole.name + "\" has shape " + shape_text(whole.shape) +
                          " for a batch of " + std::to_string(rows)));
-    }
-    if (members.size() == 1) {
-      batch.results.front().outputs.push_back(whole);
-      continue;
     }
     RowSplitter splitter(whole);
     for (size_t m = 0; m < members.size(); ++m) {
       Tensor part = splitter.take(members[m]->items);
-      if (wants(*members[m], name)) batch.results[m].outputs.push_back(std::move(part));
+      if (wants(*members[m], whole.name)) batch.results[m].outputs.push_back(std::move(part));
     }
   }
-  for (InferResult& result : batch.results) result.storage = storage;
   return batch;
 }
 
@@ -285,13 +360,13 @@ Result<Tensor, ports::RunFailure> OrtInstance::read_output(OrtValue* value, cons
   tensor.name = name;
   int is_tensor = 0;
   if (!ort_ok(api_, api_.IsTensor(value, &is_tensor), error) || is_tensor == 0) {
-    return fail(failed("output \"" + name + "\" is not a tensor"));
+    return fail(broken("output \"" + name + "\" is not a tensor"));
   }
   auto info = ort_make<OrtTensorTypeAndShapeInfo>(
       api_, api_.ReleaseTensorTypeAndShapeInfo,
       [&](OrtTensorTypeAndShapeInfo** out) { return api_.GetTensorTypeAndShape(value, out); },
       error);
-  if (!info) return fail(failed(error));
+  if (!info) return fail(broken(error));
   ONNXTensorElementDataType element = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
   size_t rank = 0;
   size_t count = 0;
@@ -301,12 +376,12 @@ Result<Tensor, ports::RunFailure> OrtInstance::read_output(OrtValue* value, cons
   tensor.shape.resize(rank);
   ok = ok && ort_ok(api_, api_.GetDimensions(info.get(), tensor.shape.data(), rank), error);
   const auto type = from_onnx(element);
-  if (!ok || !type) return fail(failed("output \"" + name + "\" cannot be read: " + error));
+  if (!ok || !type) return fail(broken("output \"" + name + "\" cannot be read: " + error));
   tensor.type = *type;
   if (tensor.type == DataType::kBytes)
     return read_strings(value, std::move(tensor), count, storage);
   void* data = nullptr;
-  if (!ort_ok(api_, api_.GetTensorMutableData(value, &data), error)) return fail(failed(error));
+  if (!ort_ok(api_, api_.GetTensorMutableData(value, &data), error)) return fail(broken(error));
   tensor.data = {static_cast<const std::byte*>(data), count * element_size(tensor.type)};
   return tensor;
 }
@@ -317,13 +392,13 @@ Result<Tensor, ports::RunFailure> OrtInstance::read_strings(OrtValue* value, Ten
   std::string error;
   size_t total = 0;
   if (!ort_ok(api_, api_.GetStringTensorDataLength(value, &total), error)) {
-    return fail(failed(error));
+    return fail(broken(error));
   }
   std::vector<char> text(total);
   std::vector<size_t> offsets(count);
   if (!ort_ok(api_, api_.GetStringTensorContent(value, text.data(), total, offsets.data(), count),
               error)) {
-    return fail(failed(error));
+    return fail(broken(error));
   }
   auto encoded = std::make_shared<std::vector<std::byte>>(total + count * sizeof(uint32_t));
   std::byte* out = encoded->data();

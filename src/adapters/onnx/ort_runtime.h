@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "adapters/onnx/ort_handles.h"
+#include "adapters/onnx/output_pool.h"
 #include "ports/clock.h"
 #include "ports/log_sink.h"
 #include "ports/model_runtime.h"
@@ -44,8 +45,9 @@ class OrtRuntime final : public ports::ModelRuntime {
 [[nodiscard]] Result<ModelSignature, LoadFailure> read_signature(const OrtApi& api,
                                                                  OrtSession* session);
 
-// One instance: an IoBinding, run options and a buffer for joined inputs. One thread at a time, but
-// terminate().
+// One instance: an IoBinding, run options and buffers. What is bound stays bound while the next run
+// has the same shapes: small and joined inputs are copied to a buffer of their own, outputs of
+// known shape are written to pooled ones. One thread at a time, but terminate().
 class OrtInstance final : public ports::RuntimeInstance {
  public:
   OrtInstance(OrtRuntime& runtime, const ModelConfig& config);
@@ -60,13 +62,30 @@ class OrtInstance final : public ports::RuntimeInstance {
   using Members = std::span<const InferRequest* const>;
   using OwnedValue = OrtOwned<OrtValue>;
 
+  struct BoundInput {
+    std::string name;
+    DataType type = DataType::kFp32;
+    Shape shape;
+    std::vector<std::byte> buffer;
+    OwnedValue value;
+    bool in_buffer = false;  // the value is a view of the buffer
+  };
+
   bool bind_inputs(Members members, std::string& error);
-  OwnedValue make_input(Members members, size_t index, std::string& error);
+  void name_inputs(const InferRequest& first);
+  bool bind_input(Members members, size_t index, std::string& error);
+  OwnedValue view_of(std::span<const std::byte> data, DataType type, std::string& error);
   OwnedValue make_string_input(Members members, size_t index, const Shape& shape,
                                std::string& error);
   bool bind_outputs(Members members, std::string& error);
+  bool bind_pooled_outputs(uint64_t rows, std::string& error);
+  bool bind_arena_outputs(std::string& error);
+  Result<ports::BatchResult, ports::RunFailure> run_bound(Members members);
   bool execute(std::string& error);
   Result<ports::BatchResult, ports::RunFailure> collect(Members members);
+  Result<ports::BatchResult, ports::RunFailure> split(Members members,
+                                                      std::span<const Tensor> outputs,
+                                                      std::vector<Storage> storage);
   Result<Tensor, ports::RunFailure> read_output(OrtValue* value, const std::string& name,
                                                 std::vector<Storage>& storage);
   Result<Tensor, ports::RunFailure> read_strings(OrtValue* value, Tensor tensor, size_t count,
@@ -78,11 +97,15 @@ class OrtInstance final : public ports::RuntimeInstance {
   const std::string model_;
   OrtOwned<OrtIoBinding> binding_;
   OrtOwned<OrtRunOptions> run_options_;
-  OrtAllocator* allocator_ = nullptr;           // ONNX Runtime's own, never released
-  std::vector<std::vector<std::byte>> joined_;  // by input; reused
-  std::vector<OwnedValue> inputs_;
+  OrtAllocator* allocator_ = nullptr;  // ONNX Runtime's own, never released
+  std::vector<BoundInput> inputs_;
+  Shape shape_;                                    // of the input being bound
   std::vector<const TensorSpec*> served_outputs_;  // that the configuration chose
-  std::vector<const TensorSpec*> bound_outputs_;
+  std::vector<const TensorSpec*> wanted_outputs_;  // of this run
+  bool known_shapes_ = false;                      // of all served outputs
+  std::shared_ptr<OutputPool> pool_;
+  std::unique_ptr<OutputSet> outputs_;  // of this run; null: from the arena
+  uint64_t bound_set_ = 0;              // number of the set that is bound; 0: none
   std::atomic<bool> running_{false};
 };
 

@@ -50,6 +50,11 @@ class OrtTest : public ::testing::Test {
     request.inputs.push_back({"INPUT1", DataType::kInt32, {rows, 16}, std::as_bytes(std::span(b))});
     return request;
   }
+  static ModelConfig batching() {
+    ModelConfig config;
+    config.max_batch_size = 8;
+    return config;
+  }
   static std::vector<int32_t> ints(const Tensor& tensor) {
     std::vector<int32_t> out(tensor.data.size() / 4);
     std::memcpy(out.data(), tensor.data.data(), tensor.data.size());
@@ -100,6 +105,59 @@ TEST_F(OrtTest, MisalignedInputsAreCopiedNotMisread) {
   const auto batch = (*instance)->run(members);
   ASSERT_TRUE(batch.has_value());
   EXPECT_EQ(ints(batch->results[0].outputs[0]), std::vector<int32_t>(16, 6));
+}
+
+TEST_F(OrtTest, AnAnswerKeepsItsBytesWhileOthersRun) {
+  const auto runtime = load(testing::add_sub_model());
+  auto instance = runtime->create_instance(batching());
+  ASSERT_TRUE(instance.has_value());
+  std::vector<ports::BatchResult> kept;
+  for (int32_t i = 0; i < 20; ++i) {
+    const std::vector<int32_t> values(size_t{16} * static_cast<size_t>(1 + i % 3), i);
+    const InferRequest request = add_request(values, values);
+    const std::array<const InferRequest*, 1> members = {&request};
+    auto result = (*instance)->run(members);
+    ASSERT_TRUE(result.has_value()) << result.error().message;
+    // Every third is let go, so that buffers are used again.
+    if (i % 3 != 0) kept.push_back(*std::move(result));
+  }
+  int32_t i = 0;
+  for (const ports::BatchResult& result : kept) {
+    while (i % 3 == 0) ++i;
+    const std::vector<int32_t> expected(size_t{16} * static_cast<size_t>(1 + i % 3), 2 * i);
+    EXPECT_EQ(ints(result.results[0].outputs[0]), expected);
+    ++i;
+  }
+}
+
+TEST_F(OrtTest, AnOutputOfAnotherShapeThanDeclaredIsServed) {
+  const auto runtime = load(testing::add_sub_model());
+  auto instance = runtime->create_instance(batching());
+  const std::vector<int32_t> values(32, 4);
+  InferRequest request = add_request(values, values);
+  request.items = 1;  // two rows come out all the same
+  const std::array<const InferRequest*, 1> members = {&request};
+  for (int i = 0; i < 2; ++i) {
+    const auto result = (*instance)->run(members);
+    ASSERT_TRUE(result.has_value()) << log_.last;
+    EXPECT_EQ(result->results[0].outputs[0].shape, (Shape{2, 16}));
+  }
+}
+
+TEST_F(OrtTest, RequestsOfOtherShapesTakeTurns) {
+  const auto runtime = load(testing::add_sub_model());
+  auto instance = runtime->create_instance(batching());
+  for (int32_t i = 0; i < 12; ++i) {
+    // Larger ones than are copied, too.
+    const std::vector<int32_t> values(size_t{16} * (i % 4 == 3 ? 2000 : 1), i);
+    InferRequest request = add_request(values, values);
+    if (i % 2 == 1) request.outputs.push_back({.name = "OUTPUT1"});
+    const std::array<const InferRequest*, 1> members = {&request};
+    const auto result = (*instance)->run(members);
+    ASSERT_TRUE(result.has_value()) << result.error().message;
+    const int32_t expected = i % 2 == 1 ? 0 : 2 * i;
+    EXPECT_EQ(ints(result->results[0].outputs[0]), std::vector<int32_t>(values.size(), expected));
+  }
 }
 
 TEST_F(OrtTest, StringsKeepEveryByte) {
