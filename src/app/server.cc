@@ -1,6 +1,7 @@
 #include "app/server.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -140,7 +141,9 @@ void Server::make_workers() {
   service::GatewayOptions options;
   const uint64_t count = worker_count();
   options.limits.max_in_flight = std::max<uint64_t>(config().limits.max_in_flight / count, 1);
-  options.limits.max_bytes = std::max<uint64_t>(config().limits.max_in_flight_bytes / count, 1);
+  // A worker's share holds at least one request of the largest size.
+  options.limits.max_bytes =
+      std::max(config().limits.max_in_flight_bytes / count, config().limits.max_body_bytes);
   options.max_timeout = config().limits.max_timeout;
   for (size_t i = 0; i < count; ++i) {
     options.worker = i;
@@ -219,11 +222,11 @@ Result<int, LoadFailure> Server::run() {
                             config().required_models});
   make_workers();
   BATON_TRY(listen());
-  for (const auto& worker : workers_) worker->start();
   SignalWatch signals({SIGTERM, SIGINT}, [this](int number) {
     controller_.post([this, number] { on_signal(number); });
   });
   auto started = fleet_->start();
+  for (const auto& worker : workers_) worker->start();
   auto written = started.has_value() ? write_ports() : started;
   if (written.has_value()) {
     fleet_->save_curves_periodically(controller_);
@@ -300,10 +303,24 @@ std::string find_ort_library(const std::string& configured) {
   return "libonnxruntime.so.1";
 }
 
+namespace {
+
+// As many descriptors as the system allows: gRPC's listener does not come back once they have run
+// out.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
+
 Result<int, LoadFailure> run_server(const ServeOptions& options) {
   // A client that goes away must not end the process; signals are for the watching thread alone.
   signal(SIGPIPE, SIG_IGN);
   block_signals({SIGTERM, SIGINT});
+  raise_descriptor_limit();
   Server server(options);
   return server.run();
 }

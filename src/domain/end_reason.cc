@@ -10,7 +10,8 @@ std::string_view end_reason_name(EndReason reason) {
       "unauthorized", "not_found",       "method_not_allowed",
       "unsupported",  "not_ready",       "queue_full",
       "overloaded",   "deadline_queued", "deadline_running",
-      "client_gone",  "shutting_down",   "engine_failed"};
+      "client_gone",  "shutting_down",   "engine_failed",
+      "slow_client"};
   return kNames[static_cast<size_t>(reason)];
 }
 

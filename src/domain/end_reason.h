@@ -26,8 +26,9 @@ enum class EndReason : uint8_t {
   kClientGone,
   kShuttingDown,
   kEngineFailed,
+  kSlowClient,  // its request did not arrive in time
 };
-inline constexpr int kEndReasonCount = 15;
+inline constexpr int kEndReasonCount = 16;
 
 // snake_case, as in metrics labels and logs: "queue_full".
 [[nodiscard]] std::string_view end_reason_name(EndReason reason);

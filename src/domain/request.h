@@ -47,6 +47,9 @@ struct RequestContext {
   uint64_t bytes = 0;  // of the request body
 };
 
+// Longest id and tensor name, in bytes: they are copied into answers and logs.
+inline constexpr size_t kMostNameBytes = 1024;
+
 struct RequestedOutput {
   std::string name;
   bool binary = false;          // HTTP: raw bytes behind the JSON

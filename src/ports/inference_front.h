@@ -30,7 +30,7 @@ struct Caller {
 struct InferAnswer {
   std::string model;
   int64_t version = 0;
-  InferResult result;  // the requested outputs in the requested order, classification applied
+  InferResult result;  // the requested outputs in the requested order
 };
 
 // Called once, on the worker, perhaps before infer() returns. A refusal's reason maps to the
@@ -72,8 +72,11 @@ class InferenceFront {
   // afterwards.
   virtual void cancel(InferToken token) = 0;
   // A request that ended before it could become typed: malformed, too large.
-  virtual void count_refused(std::string_view model, EndReason reason) = 0;
+  virtual void count_refused(std::string_view model, const Refusal& refusal) = 0;
 
+  // Why a caller without the right key is refused. Any thread: a protocol asks before it spends
+  // anything on a message.
+  [[nodiscard]] virtual std::optional<Refusal> refuse_caller(const Caller& caller) const = 0;
   [[nodiscard]] virtual bool server_ready() = 0;
   [[nodiscard]] virtual ServerDescription server() = 0;
   [[nodiscard]] virtual ModelReadiness model_ready(std::string_view model,

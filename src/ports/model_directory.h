@@ -34,6 +34,7 @@ struct ModelEntry {
 // All models at one moment. Immutable: replaced as a whole.
 struct Directory {
   std::map<std::string, std::shared_ptr<const ModelEntry>, std::less<>> models;
+  bool complete = false;  // the repositories have been scanned: what is not here does not exist
   bool accepting = true;  // false from SIGTERM on: readiness is false, requests are still served
 };
 

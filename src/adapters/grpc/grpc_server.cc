@@ -57,6 +57,7 @@ class Watcher final : public grpc::ServerWriteReactor<health::HealthCheckRespons
     auto watcher = std::make_shared<Watcher>(state, worker, service);
     watcher->self_ = watcher;
     if (state.watchers.fetch_add(1) >= kWatchersMax) {
+      watcher->ended_ = true;  // a cancel that follows must not finish it again
       watcher->Finish({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many health watchers"});
     } else {
       watcher->post([](Watcher& self) { self.look(); });
@@ -162,6 +163,10 @@ void configure(grpc::ServerBuilder& builder, const GrpcServerOptions& options) {
   // Clients ping to keep their connections; Triton's default asks for no more than this.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
+  // A compressed message is expanded before its size is known: refused, so that none grows beyond
+  // the limit.
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
   grpc::ResourceQuota quota("baton");
   quota.Resize(static_cast<size_t>(options.memory_bytes_max));
   builder.SetResourceQuota(quota);

@@ -19,7 +19,7 @@ struct GrpcServerOptions {
   uint16_t port = 0;                      // 0: a free one
   int64_t message_bytes_max = INT32_MAX;  // received; larger is RESOURCE_EXHAUSTED
   int streams_max = 1024;                 // concurrent calls of one connection
-  int64_t memory_bytes_max = 4LL << 30;   // of buffers of the library; above it reading pauses
+  int64_t memory_bytes_max = 1LL << 30;   // of buffers of the library; above it reading pauses
   int metadata_bytes_max = 16 * 1024;
   Duration watch_interval = Duration::ms(250);  // how often a health watcher looks again
 };

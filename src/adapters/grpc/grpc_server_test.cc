@@ -83,7 +83,10 @@ class FakeFront final : public ports::InferenceFront {
     ++cancelled;
     sink(fail(Refusal{EndReason::kClientGone, "gone", {}}));
   }
-  void count_refused(std::string_view, EndReason) override { ++refused; }
+  void count_refused(std::string_view, const Refusal&) override { ++refused; }
+  [[nodiscard]] std::optional<Refusal> refuse_caller(const ports::Caller&) const override {
+    return std::nullopt;
+  }
   bool server_ready() override { return ready; }
   ports::ServerDescription server() override { return {"baton", "1", {"binary_tensor_data"}}; }
   ports::ModelReadiness model_ready(std::string_view model, std::optional<int64_t>) override {

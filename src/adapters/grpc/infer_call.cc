@@ -1,6 +1,8 @@
 #include "adapters/grpc/infer_call.h"
 
 #include <google/protobuf/arena.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
 #include <algorithm>
@@ -69,10 +71,29 @@ struct MessageStorage {
   inference::ModelInferRequest* message = nullptr;
 };
 
+// Counts the tensors and parameters of a message before it is parsed: two bytes on the wire can
+// become more than a hundred in memory. What is malformed is left to the parser.
+Result<void, Refusal> check_entries(grpc::ByteBuffer* bytes) {
+  constexpr uint32_t kMostEntries = 4096;
+  grpc::ProtoBufferReader reader(bytes);
+  google::protobuf::io::CodedInputStream in(&reader);
+  uint32_t entries = 0;
+  while (const uint32_t tag = in.ReadTag()) {
+    if (++entries > kMostEntries) {
+      return fail(Refusal{EndReason::kTooLarge,
+                          "the request has more than 4096 inputs, outputs and parameters",
+                          {}});
+    }
+    if (!google::protobuf::internal::WireFormatLite::SkipField(&in, tag)) break;
+  }
+  return {};
+}
+
 Result<ParsedMessage, Refusal> parse(grpc::ByteBuffer* bytes) {
   auto storage = std::make_shared<MessageStorage>();
   storage->message =
       google::protobuf::Arena::CreateMessage<inference::ModelInferRequest>(&storage->arena);
+  BATON_TRY(check_entries(bytes));
   grpc::ProtoBufferReader reader(bytes);
   if (!reader.status().ok() || !storage->message->ParseFromZeroCopyStream(&reader)) {
     return fail(Refusal{EndReason::kInvalid, "the request is not a ModelInferRequest", {}});
@@ -115,6 +136,8 @@ grpc::StatusCode status_code(EndReason reason, bool client_deadline_passed) {
     case EndReason::kOverloaded:
     case EndReason::kShuttingDown:
       return grpc::StatusCode::UNAVAILABLE;
+    case EndReason::kSlowClient:
+      return grpc::StatusCode::DEADLINE_EXCEEDED;
     case EndReason::kClientGone:
       return grpc::StatusCode::CANCELLED;
     case EndReason::kEngineFailed:
@@ -183,6 +206,10 @@ grpc::ServerUnaryReactor* InferCall::start(grpc::CallbackServerContext* context,
 
 Result<std::shared_ptr<InferRequest>, Refusal> InferCall::decode(grpc::ByteBuffer* bytes,
                                                                  std::string& model) {
+  // Before a byte of it is parsed: without a key nothing is spent on a message.
+  if (auto refusal = worker_.front->refuse_caller(caller_of(*context_))) {
+    return fail(std::move(*refusal));
+  }
   BATON_ASSIGN(RequestContext context, context_of(*context_, clock_));
   context.bytes = bytes->Length();
   BATON_ASSIGN(ParsedMessage message, parse(bytes));
@@ -209,16 +236,17 @@ void InferCall::begin(grpc::ByteBuffer* bytes) {
     });
     return;
   }
-  worker_.executor->post([front = worker_.front, model, reason = request.error().reason] {
-    front->count_refused(model, reason);
+  worker_.executor->post([front = worker_.front, model, refusal = request.error()] {
+    front->count_refused(model, refusal);
   });
   Finish(refuse(*context_, request.error()));
 }
 
 void InferCall::infer(std::shared_ptr<InferRequest> request) {
   if (cancelled_) {
-    worker_.front->count_refused(request->model, EndReason::kClientGone);
-    return finish(fail(Refusal{EndReason::kClientGone, "the client cancelled the call", {}}));
+    Refusal gone{EndReason::kClientGone, "the client cancelled the call", {}};
+    worker_.front->count_refused(request->model, gone);
+    return finish(fail(std::move(gone)));
   }
   token_ = worker_.front->infer(
       caller_of(*context_), std::move(request),

@@ -38,7 +38,9 @@ void Connection::start() {
 
 void Connection::start_refused() {
   now_ = owner_.now();
-  refuse(503, "The server has reached its limit of connections; try again later.");
+  refuse(503, "The server has reached its limit of " +
+                  std::to_string(owner_.options().connections_max) +
+                  " connections; try again later.");
 }
 
 // ---- reading

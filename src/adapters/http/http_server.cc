@@ -183,7 +183,8 @@ void HttpServer::drain(Instant deadline, std::move_only_function<void()> done) {
 HttpServerCounters HttpServer::counters() const {
   return {.open = impl_->state.open.load(std::memory_order_relaxed),
           .accepted = impl_->state.accepted.load(std::memory_order_relaxed),
-          .refused = impl_->state.refused.load(std::memory_order_relaxed)};
+          .refused = impl_->state.refused.load(std::memory_order_relaxed),
+          .receiving = impl_->state.receiving.load(std::memory_order_relaxed)};
 }
 
 }  // namespace baton::adapters::http

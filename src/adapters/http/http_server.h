@@ -51,9 +51,10 @@ struct HttpWorker {
 };
 
 struct HttpServerCounters {
-  uint64_t open = 0;      // connections now
-  uint64_t accepted = 0;  // since the start
-  uint64_t refused = 0;   // over connections_max
+  uint64_t open = 0;       // connections now
+  uint64_t accepted = 0;   // since the start
+  uint64_t refused = 0;    // over connections_max
+  uint64_t receiving = 0;  // bytes of bodies that are not complete
 };
 
 // Serves HTTP/1.1 on one address. One listener hands each connection to the worker with the fewest:

@@ -321,8 +321,11 @@ TEST(HttpServer, BoundsTheBodiesThatItReceives) {
   const std::string half(600'000, 'x');
   const std::string head = "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 600001\r\n\r\n";
   TestClient first(server.port());
+  const auto receives = [&](uint64_t bytes) {
+    return TestServer::eventually([&] { return server.server().counters().receiving >= bytes; });
+  };
   first.send(head + half);
-  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  ASSERT_TRUE(receives(half.size()));
   {
     TestClient second(server.port());
     second.send(head + half);
@@ -332,7 +335,7 @@ TEST(HttpServer, BoundsTheBodiesThatItReceives) {
   EXPECT_EQ(first.receive().status, 200);
   TestClient third(server.port());
   third.send(head + half);
-  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  ASSERT_TRUE(receives(half.size()));
   third.send("y");
   EXPECT_EQ(third.receive().status, 200);  // nothing of the others is counted any more
 }

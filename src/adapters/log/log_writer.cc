@@ -1,9 +1,12 @@
 #include "adapters/log/log_writer.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <ctime>
@@ -12,6 +15,8 @@
 namespace baton::adapters::log {
 
 LogWriter::LogWriter(int descriptor, bool owned) : descriptor_(descriptor), owned_(owned) {
+  struct stat info{};
+  regular_ = fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode);
   thread_ = std::thread([this] { run(); });
   pthread_setname_np(thread_.native_handle(), "baton-log");
 }
@@ -30,10 +35,11 @@ void LogWriter::write(std::string line) {
   bool wake = false;
   {
     const std::lock_guard lock(mutex_);
-    if (lines_.size() >= kMostLines) {
+    if (lines_.size() >= kMostLines || bytes_ + line.size() > kMostBytes) {
       ++dropped_;
       return;
     }
+    bytes_ += line.size();
     lines_.push_back(std::move(line));
     wake = std::exchange(sleeping_, false);
   }
@@ -54,6 +60,7 @@ void LogWriter::run() {
     if (lines_.empty()) return;
     std::vector<std::string> taken;
     std::swap(taken, lines_);
+    bytes_ = 0;
     const uint64_t dropped = dropped_;
     lock.unlock();
     if (dropped != reported) {
@@ -65,12 +72,27 @@ void LogWriter::run() {
   }
 }
 
-void LogWriter::write_all(const std::vector<std::string>& lines) const {
+// False when the process ends and nobody has read for a second.
+bool LogWriter::wait_writable() {
+  constexpr int kStepMs = 100;
+  for (int waited = 0; waited < 1000;) {
+    pollfd watched{descriptor_, POLLOUT, 0};
+    if (poll(&watched, 1, kStepMs) != 0) return true;
+    if (stop_) waited += kStepMs;
+  }
+  return false;
+}
+
+void LogWriter::write_all(const std::vector<std::string>& lines) {
+  // What a pipe takes without waiting once it is writable.
+  constexpr size_t kPipeStep = 4096;
   std::string text;
   for (const std::string& line : lines) text.append(line) += '\n';
   size_t done = 0;
   while (done < text.size()) {
-    const ssize_t n = ::write(descriptor_, text.data() + done, text.size() - done);
+    if (!regular_ && !wait_writable()) return;
+    const size_t step = regular_ ? text.size() - done : std::min(text.size() - done, kPipeStep);
+    const ssize_t n = ::write(descriptor_, text.data() + done, step);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return;  // a full disk or a closed pipe: serving goes on without a log
     done += static_cast<size_t>(n);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -17,25 +18,30 @@ namespace baton::adapters::log {
 class LogWriter final : public ports::LogSink {
  public:
   static constexpr size_t kMostLines = 65'536;
+  static constexpr size_t kMostBytes = 64 << 20;  // of queued lines
 
   // Takes the descriptor over when `owned`.
   LogWriter(int descriptor, bool owned);
-  ~LogWriter() override;  // writes what is queued
+  // Writes what is queued; gives up when the descriptor takes nothing for a second.
+  ~LogWriter() override;
   void write(std::string line) override;
   [[nodiscard]] uint64_t dropped() const;
 
  private:
   void run();
-  void write_all(const std::vector<std::string>& lines) const;
+  void write_all(const std::vector<std::string>& lines);
+  [[nodiscard]] bool wait_writable();
 
   const int descriptor_;
   const bool owned_;
   mutable std::mutex mutex_;
   std::condition_variable woken_;
   std::vector<std::string> lines_;
+  size_t bytes_ = 0;  // of lines_
   uint64_t dropped_ = 0;
   bool sleeping_ = false;
-  bool stop_ = false;
+  std::atomic<bool> stop_{false};
+  bool regular_ = false;  // a file: never makes its writer wait for a reader
   std::thread thread_;
 };
 

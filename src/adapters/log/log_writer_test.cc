@@ -26,6 +26,16 @@ TEST(LogWriter, WritesEveryLineInOrderBeforeItEnds) {
   unlink(path.c_str());
 }
 
+TEST(LogWriter, EndsThoughNobodyReadsThePipe) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  {
+    LogWriter writer(ends[1], true);
+    for (int i = 0; i < 100; ++i) writer.write(std::string(10'000, 'x'));
+  }
+  close(ends[0]);
+}
+
 TEST(LogWriter, APathThatCannotBeOpenedIsSaid) {
   EXPECT_EQ(open_log("/no/such/folder/x"), nullptr);
 }

@@ -74,7 +74,7 @@ Result<std::unique_ptr<ports::RuntimeInstance>, LoadFailure> OrtRuntime::create_
     const ModelConfig& config) {
   auto instance = std::make_unique<OrtInstance>(*this, config);
   if (std::string error = instance->prepare(); !error.empty()) {
-    return fail(LoadFailure{"an instance cannot be made: " + error});
+    return fail(LoadFailure{"ONNX Runtime makes no instance of it", error});
   }
   return instance;
 }
@@ -133,15 +133,20 @@ Result<ports::BatchResult, ports::RunFailure> OrtInstance::run_bound(Members mem
   if (!bind_inputs(members, error) || !bind_outputs(members, error)) return fail(broken(error));
   ports::RunTimes times;
   times.computed_from = clock.now();
+  std::string ignored;
+  // A terminate() that came too late for the run before must not end this one: ONNX Runtime looks
+  // at its flag before each node and leaves it set when the run it was meant for has passed its
+  // last one.
+  terminated_.store(false, std::memory_order_relaxed);
+  static_cast<void>(ort_ok(api_, api_.RunOptionsUnsetTerminate(run_options_.get()), ignored));
   running_.store(true, std::memory_order_release);
   const bool ran = execute(error);
   running_.store(false, std::memory_order_release);
   times.computed_to = clock.now();
   if (!ran) {
-    std::string ignored;
-    const bool terminated = error.find("terminate") != std::string::npos;
-    static_cast<void>(ort_ok(api_, api_.RunOptionsUnsetTerminate(run_options_.get()), ignored));
-    if (terminated) return fail(ports::RunFailure{true, "terminated"});
+    if (terminated_.load(std::memory_order_acquire)) {
+      return fail(ports::RunFailure{true, "terminated"});
+    }
     return fail(broken(error));
   }
   auto result = collect(members);
@@ -156,6 +161,7 @@ bool OrtInstance::execute(std::string& error) {
 
 void OrtInstance::terminate() {
   if (!running_.load(std::memory_order_acquire)) return;
+  terminated_.store(true, std::memory_order_release);
   std::string ignored;
   static_cast<void>(ort_ok(api_, api_.RunOptionsSetTerminate(run_options_.get()), ignored));
 }

@@ -67,7 +67,7 @@ class OrtLoader final : public ports::RuntimeLoader {
         api, api.ReleaseSessionOptions,
         [&](OrtSessionOptions** out) { return api.CreateSessionOptions(out); }, error);
     if (!session_options || !apply(*session_options, options, error)) {
-      return fail(LoadFailure{"its session options were not accepted: " + error});
+      return fail(LoadFailure{"ONNX Runtime does not accept its session options", error});
     }
     auto session = ort_make<OrtSession>(
         api, api.ReleaseSession,

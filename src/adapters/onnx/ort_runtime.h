@@ -107,6 +107,7 @@ class OrtInstance final : public ports::RuntimeInstance {
   std::unique_ptr<OutputSet> outputs_;  // of this run; null: from the arena
   uint64_t bound_set_ = 0;              // number of the set that is bound; 0: none
   std::atomic<bool> running_{false};
+  std::atomic<bool> terminated_{false};  // the run in progress was told to end
 };
 
 }  // namespace baton::adapters::onnx

@@ -11,7 +11,7 @@ struct Side {
 };
 
 LoadFailure unreadable(const std::string& error) {
-  return {"its inputs and outputs cannot be read: " + error};
+  return {"its inputs and outputs cannot be read", error};
 }
 
 Result<TensorSpec, LoadFailure> read_tensor(const OrtApi& api, OrtSession* session,

@@ -1,10 +1,11 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include <chrono>
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "adapters/onnx/ort_library.h"
 #include "adapters/onnx/testing/onnx_writer.h"
@@ -208,6 +209,31 @@ TEST_F(OrtTest, AWrongShapeIsAFailureWithoutTheRuntimesWords) {
   ASSERT_FALSE(batch.has_value());
   EXPECT_EQ(batch.error().message, "model \"m\" failed to run this request");
   EXPECT_NE(log_.last.find("INPUT0"), std::string::npos);
+}
+
+TEST_F(OrtTest, ATerminateThatComesTooLateAffectsNoLaterRun) {
+  const auto runtime = load(testing::add_sub_model());
+  auto instance = runtime->create_instance({});
+  const std::vector<int32_t> ones(16, 1);
+  InferRequest request = add_request(ones, ones);
+  const std::array<const InferRequest*, 1> members = {&request};
+  // From another thread all the time: it lands before, within and behind runs.
+  std::atomic<bool> stop{false};
+  std::thread terminator([&] {
+    while (!stop) (*instance)->terminate();
+  });
+  int ended = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const auto result = (*instance)->run(members);
+    if (!result.has_value()) {
+      ++ended;
+      ASSERT_TRUE(result.error().terminated) << result.error().message;
+    }
+  }
+  stop = true;
+  terminator.join();
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE((*instance)->run(members).has_value());
+  EXPECT_LE(ended, 2000);
 }
 
 TEST_F(OrtTest, AFileThatIsNoModelIsAClearError) {

@@ -17,8 +17,8 @@ std::optional<Refusal> refuse_admission(const AdmissionSnapshot& snapshot,
   }
   if (snapshot.in_flight >= limits.max_in_flight) {
     return Refusal{EndReason::kOverloaded,
-                   "the server has " + std::to_string(snapshot.in_flight) +
-                       " requests in flight, its limit; retry later",
+                   "the worker has " + std::to_string(snapshot.in_flight) +
+                       " requests in flight, its share of the server's limit; retry later",
                    kRetryAfter};
   }
   if (request.bytes > limits.max_bytes - snapshot.bytes) {

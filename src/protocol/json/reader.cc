@@ -134,6 +134,9 @@ JsonKind JsonValue::kind() {
 }
 
 bool JsonValue::fail(std::string message) {
+  // A client's text may stand in it: what is told stays short.
+  constexpr size_t kMostMessage = 400;
+  if (message.size() > kMostMessage) message = message.substr(0, kMostMessage) + "…";
   if (parser_.error_.empty()) parser_.error_ = std::move(message);
   return false;
 }

@@ -36,7 +36,7 @@ class RequestReader {
 
   bool read(JsonValue& root) {
     return root.each_field([this](std::string_view key, JsonValue& value) {
-      if (key == "id") return value.read_string(decoded_.request.context.client_id);
+      if (key == "id") return read_name(value, decoded_.request.context.client_id);
       if (key == "parameters") return read_request_parameters(value);
       if (key == "inputs") return read_inputs(value);
       if (key == "outputs") return read_outputs(value);
@@ -71,6 +71,11 @@ class RequestReader {
       }
       return true;
     });
+  }
+
+  static bool read_name(JsonValue& value, std::string& out) {
+    return value.read_string(out) &&
+           (out.size() <= kMostNameBytes || value.fail("an id or name is longer than 1024 bytes"));
   }
 
   static bool read_count(JsonValue& value, std::string_view key, std::optional<uint64_t>& out) {
@@ -126,7 +131,7 @@ class RequestReader {
   }
 
   bool read_input_field(PendingInput& input, std::string_view key, JsonValue& value) {
-    if (key == "name") return input.has_name = value.read_string(input.tensor.name);
+    if (key == "name") return input.has_name = read_name(value, input.tensor.name);
     if (key == "datatype") return input.has_type = read_type(value, input.tensor.type);
     if (key == "shape") return input.has_shape = read_shape(value, input.tensor.shape);
     if (key == "data") return read_data(input, value);
@@ -136,7 +141,7 @@ class RequestReader {
 
   static bool read_type(JsonValue& value, DataType& type) {
     std::string name;
-    if (!value.read_string(name)) return false;
+    if (!read_name(value, name)) return false;
     const auto parsed = parse_data_type(name);
     if (!parsed) return value.fail("unknown datatype \"" + name + "\"");
     type = *parsed;
@@ -194,7 +199,7 @@ class RequestReader {
       RequestedOutput output;
       std::optional<bool> binary;
       const bool ok = element.each_field([&](std::string_view key, JsonValue& value) {
-        if (key == "name") return value.read_string(output.name);
+        if (key == "name") return read_name(value, output.name);
         if (key == "parameters") return read_output_parameters(value, binary);
         return true;
       });

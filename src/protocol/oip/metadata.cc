@@ -55,6 +55,8 @@ int http_status(EndReason reason) {
       return 503;
     case EndReason::kClientGone:
       return 499;
+    case EndReason::kSlowClient:
+      return 408;
     case EndReason::kEngineFailed:
       break;
   }

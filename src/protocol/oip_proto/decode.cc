@@ -359,6 +359,7 @@ Result<DecodedMessage, Refusal> decode_infer_request(
   request.model = message->model_name();
   if (request.model.empty()) return invalid("the request has no model_name");
   BATON_ASSIGN(request.version, parse_version(message->model_version()));
+  if (message->id().size() > kMostNameBytes) return invalid("an id is longer than 1024 bytes");
   request.context.client_id = message->id();
   for (const auto& [key, parameter] : message->parameters()) {
     BATON_TRY(read_parameter(key, parameter, out));

@@ -367,14 +367,14 @@ void ModelDispatcher::finish(ports::InstanceIndex instance, ports::Batch& batch,
       end.call.timings.computed_from = outcome->times.computed_from;
       end.call.timings.computed_to = outcome->times.computed_to;
     } else {
-      end.end.reason = outcome.error().terminated ? closed_because_ : EndReason::kEngineFailed;
+      const bool by_close = outcome.error().terminated && closed_;
+      end.end.reason = by_close ? closed_because_ : EndReason::kEngineFailed;
       end.end.refusal.reason = end.end.reason;
       end.end.refusal.message = outcome.error().message;
     }
     end.end.timings = end.call.timings;
   }
-  if (outcome) failed_alone_ = 0;
-  if (!outcome && batch.members.size() == 1) ++failed_alone_;
+
   runner.state = InstanceState::kAsking;
   runner.live_members = 0;
   if (outcome) learn(batch.items, now - runner.started);
@@ -385,13 +385,11 @@ void ModelDispatcher::finish(ports::InstanceIndex instance, ports::Batch& batch,
           .detail = batch.number});
 }
 
-// A batch may fail by one member's values: the others are not to suffer for it. A model that fails
-// whatever it is given is not run again for each member.
+// A batch may fail by one member's values: the others are not to suffer for it, however often that
+// happens.
 bool ModelDispatcher::retries_alone(
     const ports::Batch& batch, const Result<ports::BatchResult, ports::RunFailure>& outcome) const {
-  constexpr uint64_t kInVain = 16;
-  return !outcome && !outcome.error().terminated && batch.members.size() > 1 && !closed_ &&
-         failed_alone_ < kInVain;
+  return !outcome && !outcome.error().terminated && batch.members.size() > 1 && !closed_;
 }
 
 // It keeps its rank. Its queue deadline was met; what bounds it now is its end-to-end deadline.

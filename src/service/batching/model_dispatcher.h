@@ -115,8 +115,7 @@ class ModelDispatcher final : public ports::Dispatcher {
   std::vector<policy::Slot> chosen_;  // of the batch being formed
   std::vector<Instance> instances_;
   size_t running_ = 0;
-  uint64_t failed_alone_ = 0;  // runs of one call that failed since one succeeded
-  ports::EngineStats stats_;   // what was done; what is held is filled in when asked
+  ports::EngineStats stats_;  // what was done; what is held is filled in when asked
   bool closed_ = false;
   EndReason closed_because_ = EndReason::kShuttingDown;
   Instant now_;

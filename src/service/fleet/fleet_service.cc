@@ -44,6 +44,7 @@ Result<void, LoadFailure> FleetService::start() {
       }
     }
   }
+  current_.complete = true;
   publish();
   return {};
 }

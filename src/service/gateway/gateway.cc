@@ -61,8 +61,9 @@ Refusal not_ready(const ports::ModelVersion& version) {
 
 Gateway::Gateway(const GatewayPorts& ports, const GatewayOptions& options)
     : ports_(ports), options_(options) {
-  directory_ = ports_.models.snapshot();
+  // Read before the snapshot: a publication in between is picked up by the next call.
   directory_generation_ = ports_.models.generation();
+  directory_ = ports_.models.snapshot();
 }
 
 Gateway::~Gateway() {
@@ -81,8 +82,13 @@ const ports::Directory& Gateway::directory() {
 
 Result<Gateway::ModelPtr, Refusal> Gateway::find_model(const std::string& name,
                                                        std::optional<int64_t> version) {
-  const auto entry = directory().models.find(name);
-  if (entry == directory().models.end()) {
+  const ports::Directory& current = directory();
+  if (!current.complete) {
+    return fail(
+        Refusal{EndReason::kNotReady, "the server is looking for its models", Duration::s(1)});
+  }
+  const auto entry = current.models.find(name);
+  if (entry == current.models.end()) {
     return fail(Refusal{EndReason::kNotFound, "unknown model \"" + name + "\"", {}});
   }
   const auto& versions = entry->second->versions;
@@ -193,6 +199,11 @@ void Gateway::on_end(LiveCall& call, ports::EngineEnd end) {
     return;
   }
   reshape_outputs(end.result, call.model->config);
+  const ports::ModelVersion& served = *call.model;
+  if (auto refusal = call.sink.render(*call.request, end.result, served)) {
+    refuse(call, std::move(*refusal), end.timings);
+    return;
+  }
   GatewayAnswer answer;
   answer.request = call.request;
   answer.result = std::move(end.result);
@@ -261,9 +272,11 @@ void Gateway::record_refused(const RequestContext& context, std::string_view mod
 }
 
 ServerReadiness Gateway::server_ready() {
-  if (!directory().accepting) return {false, "the server is shutting down"};
+  const ports::Directory& current = directory();
+  if (!current.accepting) return {false, "the server is shutting down"};
+  if (!current.complete) return {false, "the server is looking for its models"};
   std::string reason;
-  for (const auto& [name, entry] : directory().models) {
+  for (const auto& [name, entry] : current.models) {
     const std::string missing = entry->required ? why_not_ready(*entry) : "";
     if (missing.empty()) continue;
     if (!reason.empty()) reason += "; ";
@@ -273,10 +286,11 @@ ServerReadiness Gateway::server_ready() {
 }
 
 Result<ModelView, Refusal> Gateway::view(const std::string& model, std::optional<int64_t> version) {
-  BATON_ASSIGN(const ModelPtr found, find_model(model, version));
   ModelView view;
-  view.served = found.get();
-  for (const auto& [number, served] : directory().models.find(model)->second->versions) {
+  BATON_ASSIGN(view.served, find_model(model, version));
+  // The same snapshot as find_model saw: nothing else runs on this worker meanwhile.
+  const auto entry = directory_->models.find(model);
+  for (const auto& [number, served] : entry->second->versions) {
     if (served->state == ModelState::kReady) view.ready_versions.push_back(number);
   }
   return view;

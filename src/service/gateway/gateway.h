@@ -31,14 +31,23 @@ struct GatewayAnswer {
 class GatewaySink {
  public:
   virtual ~GatewaySink() = default;
+  // A result before it is settled: a sink that cannot render it says why, and the request ends with
+  // that refusal. At most once, before on_answer().
+  virtual std::optional<Refusal> render(const InferRequest& request, const InferResult& result,
+                                        const ports::ModelVersion& served) {
+    static_cast<void>(request);
+    static_cast<void>(result);
+    static_cast<void>(served);
+    return std::nullopt;
+  }
   // Exactly once for every infer(), also after cancel(); never from within infer() or cancel(). The
   // sink may be gone after it.
   virtual void on_answer(GatewayAnswer answer) = 0;
 };
 
 struct ModelView {
-  const ports::ModelVersion* served =
-      nullptr;                          // the version asked for, or the one that would answer
+  std::shared_ptr<const ports::ModelVersion>
+      served;                           // the version asked for, or the one that would answer
   std::vector<int64_t> ready_versions;  // of the model, ascending
   [[nodiscard]] bool ready() const { return served->state == ModelState::kReady; }
 };

@@ -20,6 +20,7 @@ class FixedDirectory final : public ports::ModelDirectory {
     return std::make_shared<const ports::Directory>(current);
   }
   [[nodiscard]] uint64_t generation() const override { return number; }
+  FixedDirectory() { current.complete = true; }
   ports::Directory current;
   uint64_t number = 1;
 };
@@ -32,6 +33,12 @@ class Lines final : public ports::LogSink {
 
 class Answers final : public GatewaySink {
  public:
+  std::optional<Refusal> render(const InferRequest&, const InferResult&,
+                                const ports::ModelVersion&) override {
+    if (!cannot_render) return std::nullopt;
+    return Refusal{EndReason::kInvalid, "not to be rendered", {}};
+  }
+  bool cannot_render = false;
   void on_answer(GatewayAnswer answer) override { all.push_back(std::move(answer)); }
   [[nodiscard]] EndReason reason(size_t i) const {
     return all[i].refusal ? all[i].refusal->reason : EndReason::kOk;
@@ -226,6 +233,35 @@ TEST_F(GatewayTest, ReadinessFollowsRequiredModelsAndShutdown) {
   EXPECT_EQ(engine_->open(), 1U);
   engine_->end_first({});
   settle_queue();
+}
+
+TEST_F(GatewayTest, BeforeTheScanNothingIsReadyAndNothingIsUnknown) {
+  directory_.current = {};
+  ++directory_.number;
+  EXPECT_FALSE(gateway_->server_ready().ready);
+  infer(request());
+  settle_queue();
+  EXPECT_EQ(answers_.reason(0), EndReason::kNotReady);
+}
+
+TEST_F(GatewayTest, AResultThatCannotBeRenderedEndsOnceWithTheRefusal) {
+  answers_.cannot_render = true;
+  infer(request());
+  engine_->end_first({});
+  settle_queue();
+  ASSERT_EQ(answers_.all.size(), 1U);
+  EXPECT_EQ(answers_.reason(0), EndReason::kInvalid);
+  EXPECT_EQ(ended(EndReason::kOk), 0U);
+  EXPECT_EQ(ended(EndReason::kInvalid), 1U);
+}
+
+TEST_F(GatewayTest, AViewOutlivesTheDirectoryItCameFrom) {
+  const auto view = gateway_->view("m", std::nullopt);
+  ASSERT_TRUE(view.has_value());
+  directory_.current.models.clear();
+  ++directory_.number;
+  EXPECT_FALSE(gateway_->view("m", std::nullopt).has_value());
+  EXPECT_EQ(view->served->model, "m");
 }
 
 TEST_F(GatewayTest, AModelThatIsNotReadyRefusesWithItsState) {

@@ -36,13 +36,41 @@ HttpResponse json_response(int status, std::string body) {
   return response;
 }
 
-HttpResponse error_response(const Refusal& refusal) {
-  HttpResponse response =
-      json_response(protocol::oip::http_status(refusal.reason), protocol::oip::error_json(refusal));
+HttpResponse error_response(const Refusal& refusal, int status) {
+  HttpResponse response = json_response(status, protocol::oip::error_json(refusal));
   if (const int64_t seconds = protocol::oip::retry_after_seconds(refusal); seconds > 0) {
     response.headers.push_back({"Retry-After", std::to_string(seconds)});
   }
   return response;
+}
+
+HttpResponse error_response(const Refusal& refusal) {
+  return error_response(refusal, protocol::oip::http_status(refusal.reason));
+}
+
+// What the codec or the server refused before a handler saw it, by its status.
+Refusal codec_refusal(int status, std::string_view message) {
+  Refusal refusal{EndReason::kInvalid, std::string(message), {}};
+  switch (status) {
+    case 408:
+      refusal.reason = EndReason::kSlowClient;
+      break;
+    case 413:
+    case 414:
+    case 431:
+      refusal.reason = EndReason::kTooLarge;
+      break;
+    case 501:
+      refusal.reason = EndReason::kUnsupported;
+      break;
+    case 503:
+      refusal.reason = EndReason::kOverloaded;
+      refusal.retry_after = Duration::s(1);
+      break;
+    default:
+      break;
+  }
+  return refusal;
 }
 
 // Health and liveness answer without a key: probes have none.
@@ -130,12 +158,21 @@ class HttpFront::Call final : public GatewaySink {
  public:
   Call(HttpFront& front, ExchangeId exchange, Responder& responder)
       : front_(front), exchange(exchange), responder(responder) {}
+  std::optional<Refusal> render(const InferRequest& request, const InferResult& result,
+                                const ports::ModelVersion& served) override {
+    auto rendered =
+        protocol::oip::encode_infer_response(request, result, {served.model, served.version});
+    if (!rendered.has_value()) return std::move(rendered).error();
+    encoded = std::move(*rendered);
+    return std::nullopt;
+  }
   void on_answer(GatewayAnswer answer) override { front_.finish(*this, std::move(answer)); }
 
  private:
   HttpFront& front_;
 
  public:
+  protocol::oip::EncodedResponse encoded;  // from render() to the answer
   const ExchangeId exchange;
   Responder& responder;
   GatewayToken token;
@@ -192,7 +229,12 @@ void HttpFront::on_request(ExchangeId id, HttpRequest request, Responder& respon
     infer(id, std::move(request), *route, responder);
     return;
   }
-  responder.respond(id, answer_query(*route));
+  auto answered = answer_query(*route);
+  if (!answered.has_value()) {
+    gateway_.record_refused(context_of(request), route->model, answered.error());
+  }
+  responder.respond(id,
+                    answered.has_value() ? std::move(*answered) : error_response(answered.error()));
 }
 
 void HttpFront::infer(ExchangeId id, HttpRequest request, const Route& route,
@@ -227,23 +269,18 @@ void HttpFront::infer(ExchangeId id, HttpRequest request, const Route& route,
 void HttpFront::finish(Call& call, GatewayAnswer answer) {
   const ExchangeId id = call.exchange;
   Responder& responder = call.responder;
+  protocol::oip::EncodedResponse encoded = std::move(call.encoded);
   calls_.erase(id.value());
   if (answer.refusal) {
     responder.respond(id, error_response(*answer.refusal));
     return;
   }
-  auto encoded = protocol::oip::encode_infer_response(*answer.request, answer.result,
-                                                      {answer.model, answer.version});
-  if (!encoded.has_value()) {
-    responder.respond(id, error_response(encoded.error()));
-    return;
-  }
-  HttpResponse response = json_response(200, std::move(encoded->json));
-  if (!encoded->binary.empty()) {
+  HttpResponse response = json_response(200, std::move(encoded.json));
+  if (!encoded.binary.empty()) {
     response.content_type = kBinary;
     response.headers.push_back(
         {"Inference-Header-Content-Length", std::to_string(response.body.size())});
-    response.parts = std::move(encoded->binary);
+    response.parts = std::move(encoded.binary);
     response.storage = std::move(answer.result.storage);
   }
   responder.respond(id, std::move(response));
@@ -255,23 +292,22 @@ void HttpFront::on_client_gone(ExchangeId id) {
 }
 
 HttpResponse HttpFront::render_codec_error(int status, std::string_view message) {
-  Refusal refusal{
-      status == 413 ? EndReason::kTooLarge : EndReason::kInvalid, std::string(message), {}};
+  const Refusal refusal = codec_refusal(status, message);
   RequestContext context;
   context.protocol = Protocol::kHttp;
   context.arrival = clock_.now();
   gateway_.record_refused(context, "", refusal);
-  HttpResponse response = json_response(status, protocol::oip::error_json(refusal));
-  return response;
+  return error_response(refusal, status);
 }
 
 HttpResponse HttpFront::readiness() {
+  // A probe's answer and no refused request: it is neither counted nor logged.
   const ServerReadiness readiness = gateway_.server_ready();
   if (readiness.ready) return json_response(200, "");
   return error_response({EndReason::kNotReady, "not ready: " + readiness.reason, {}});
 }
 
-HttpResponse HttpFront::answer_query(const Route& route) {
+Result<HttpResponse, Refusal> HttpFront::answer_query(const Route& route) {
   switch (route.kind) {
     case RouteKind::kLivez:
     case RouteKind::kServerLive:
@@ -288,19 +324,16 @@ HttpResponse HttpFront::answer_query(const Route& route) {
     default:
       break;
   }
-  return error_response({EndReason::kUnsupported, "this route is not offered", {}});
+  return fail(Refusal{EndReason::kUnsupported, "this route is not offered", {}});
 }
 
-HttpResponse HttpFront::model_query(const Route& route) {
-  const auto view = gateway_.view(route.model, route.version);
-  if (!view.has_value()) return error_response(view.error());
-  if (!view->ready()) {
-    return error_response(not_ready(*view));
-  }
-  const ModelConfig& config = view->served->config;
+Result<HttpResponse, Refusal> HttpFront::model_query(const Route& route) {
+  BATON_ASSIGN(const ModelView view, gateway_.view(route.model, route.version));
+  if (!view.ready()) return fail(not_ready(view));
+  const ModelConfig& config = view.served->config;
   if (route.kind == RouteKind::kModelReady) return json_response(200, "");
   if (route.kind == RouteKind::kModelConfig) return json_response(200, config.json);
-  return json_response(200, protocol::oip::model_metadata_json(config, view->ready_versions));
+  return json_response(200, protocol::oip::model_metadata_json(config, view.ready_versions));
 }
 
 std::optional<HttpResponse> MetricsFront::on_head(const HttpRequest& head,
@@ -333,8 +366,7 @@ void MetricsFront::on_request(ExchangeId id, HttpRequest request,
 }
 
 HttpResponse MetricsFront::render_codec_error(int status, std::string_view message) {
-  return json_response(status,
-                       protocol::oip::error_json({EndReason::kInvalid, std::string(message), {}}));
+  return error_response(codec_refusal(status, message), status);
 }
 
 }  // namespace baton::service

@@ -34,8 +34,10 @@ class HttpFront final : public protocol::http1::HttpHandler {
   using Responder = protocol::http1::HttpResponder;
 
   [[nodiscard]] RequestContext context_of(const protocol::http1::HttpRequest& request) const;
-  [[nodiscard]] protocol::http1::HttpResponse answer_query(const protocol::oip::Route& route);
-  [[nodiscard]] protocol::http1::HttpResponse model_query(const protocol::oip::Route& route);
+  [[nodiscard]] Result<protocol::http1::HttpResponse, Refusal> answer_query(
+      const protocol::oip::Route& route);
+  [[nodiscard]] Result<protocol::http1::HttpResponse, Refusal> model_query(
+      const protocol::oip::Route& route);
   [[nodiscard]] protocol::http1::HttpResponse readiness();
   void infer(protocol::http1::ExchangeId id, protocol::http1::HttpRequest request,
              const protocol::oip::Route& route, Responder& responder);

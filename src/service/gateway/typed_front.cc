@@ -62,10 +62,7 @@ TypedFront::~TypedFront() {
 }
 
 Result<void, Refusal> TypedFront::admit(const ports::Caller& caller) const {
-  if (access_ == nullptr) return {};
-  if (auto refusal = access_->refuse(caller.authorization, std::nullopt)) {
-    return fail(std::move(*refusal));
-  }
+  if (auto refusal = refuse_caller(caller)) return fail(std::move(*refusal));
   return {};
 }
 
@@ -90,11 +87,16 @@ void TypedFront::cancel(ports::InferToken token) {
   gateway_.cancel(GatewayToken(token.value()));
 }
 
-void TypedFront::count_refused(std::string_view model, EndReason reason) {
+void TypedFront::count_refused(std::string_view model, const Refusal& refusal) {
   RequestContext context;
   context.protocol = Protocol::kGrpc;
   context.arrival = clock_.now();
-  gateway_.record_refused(context, model, {reason, "", {}});
+  gateway_.record_refused(context, model, refusal);
+}
+
+std::optional<Refusal> TypedFront::refuse_caller(const ports::Caller& caller) const {
+  if (access_ == nullptr) return std::nullopt;
+  return access_->refuse(caller.authorization, std::nullopt);
 }
 
 bool TypedFront::server_ready() {
@@ -132,7 +134,12 @@ Result<ModelView, Refusal> TypedFront::ready_view(const ports::Caller& caller,
 Result<ports::ModelDescription, Refusal> TypedFront::model(const ports::Caller& caller,
                                                            std::string_view model,
                                                            std::optional<int64_t> version) {
-  BATON_ASSIGN(const ModelView view, ready_view(caller, model, version));
+  auto found = ready_view(caller, model, version);
+  if (!found.has_value()) {
+    count_refused(model, found.error());
+    return fail(std::move(found).error());
+  }
+  const ModelView& view = *found;
   const ModelConfig& config = view.served->config;
   ports::ModelDescription description;
   description.name = config.name;
@@ -146,7 +153,12 @@ Result<ports::ModelDescription, Refusal> TypedFront::model(const ports::Caller& 
 Result<std::string, Refusal> TypedFront::model_config(const ports::Caller& caller,
                                                       std::string_view model,
                                                       std::optional<int64_t> version) {
-  BATON_ASSIGN(const ModelView view, ready_view(caller, model, version));
+  auto found = ready_view(caller, model, version);
+  if (!found.has_value()) {
+    count_refused(model, found.error());
+    return fail(std::move(found).error());
+  }
+  const ModelView& view = *found;
   return view.served->config.serialized;
 }
 

@@ -19,7 +19,8 @@ class TypedFront final : public ports::InferenceFront {
   ports::InferToken infer(const ports::Caller& caller, std::shared_ptr<InferRequest> request,
                           ports::InferSink sink) override;
   void cancel(ports::InferToken token) override;
-  void count_refused(std::string_view model, EndReason reason) override;
+  void count_refused(std::string_view model, const Refusal& refusal) override;
+  [[nodiscard]] std::optional<Refusal> refuse_caller(const ports::Caller& caller) const override;
   bool server_ready() override;
   ports::ServerDescription server() override;
   ports::ModelReadiness model_ready(std::string_view model,
