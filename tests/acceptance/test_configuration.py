@@ -66,10 +66,11 @@ def test_a_required_model_that_is_nowhere_keeps_it_not_ready(configured):
 
 def test_a_key_is_needed_where_keys_are_configured(configured, tmp_path):
     keys = tmp_path / "keys"
-    keys.write_text("first-key team-a\nsecond-key team-b\n")
+    keys.write_text("# our keys\nfirst-key team-a\n\nsecond-key team-b\n")
     running = configured(f"required_models: [simple]\napi_keys_file: '{keys}'")
     assert running.infer("simple", PAIR).status == 401
     assert running.infer("simple", PAIR, headers={"Authorization": "Bearer wrong"}).status == 401
+    assert running.infer("simple", PAIR, headers={"Authorization": "Bearer #"}).status == 401
     assert running.get("/v2/models/simple").status == 401
     assert running.get("/v2/health/ready").status == 200, "probes have no key"
     assert running.infer("simple", PAIR, headers={"Authorization": "Bearer first-key"}).status == 200
@@ -77,6 +78,15 @@ def test_a_key_is_needed_where_keys_are_configured(configured, tmp_path):
     server.wait_for(lambda: {"team-a", "team-b"} <= {line.get("tenant") for line in running.access_lines()}, 5,
                     "both tenants in the access log")
     assert "first-key" not in running.access_file.read_text() + running.log()
+
+
+def test_a_wrong_line_of_keys_is_refused_by_number(folder, tmp_path):
+    keys = tmp_path / "keys"
+    keys.write_text("first-key team-a\nsecond-key team b\n")
+    path = tmp_path / "baton.yaml"
+    path.write_text(f"version: 1\nrepositories: ['{folder}']\napi_keys_file: '{keys}'\n")
+    status, _, error = baton("serve", "-c", path)
+    assert status == 1 and f"{keys}:2: " in error and "second-key" not in error, error
 
 
 def test_limits_are_configurable(configured):
