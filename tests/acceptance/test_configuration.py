@@ -179,6 +179,19 @@ def test_check_says_which_models_would_load(folder):
     assert status == 1 and found == {"made_for_gpus": False, "simple": True}
 
 
+def test_check_refuses_what_serve_refuses(tmp_path):
+    models.write(tmp_path / "models", "misnamed", models.affine([-1, 4]), "name: 'other'")
+    models.write(tmp_path / "models", "sparse", models.affine([-1, 4]),
+                 "version_policy { specific { versions: [ 1, 7 ] } }")
+    path = tmp_path / "baton.yaml"
+    path.write_text(f"version: 1\nrepositories: ['{tmp_path / 'models'}']\nrequired_models: [missing]\n")
+    status, text, _ = baton("--output", "json", "check", "-c", path)
+    problems = {item["model"]: item["problem"] for item in json.loads(text) if not item["ok"]}
+    assert status == 1 and set(problems) == {"misnamed", "missing"}, text
+    assert "other" in problems["misnamed"] and "no repository" in problems["missing"]
+    assert "version 7 does not exist" in text
+
+
 def test_models_lists_a_running_server(configured):
     running = configured("unsupported: warn")
     status, text, error = baton("--output", "json", "models", "--metrics-port", running.ports["metrics"])

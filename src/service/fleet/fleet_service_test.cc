@@ -169,16 +169,5 @@ TEST_F(FleetTest, PublishedDirectoriesDoNotChange) {
   EXPECT_EQ(early->models.at("m")->versions.at(1)->state, ModelState::kLoading);
 }
 
-TEST(ChosenVersions, FollowThePolicy) {
-  VersionPolicy policy;
-  policy.latest_count = 2;
-  EXPECT_EQ(chosen_versions(policy, {1, 2, 9}), (std::vector<int64_t>{2, 9}));
-  policy.kind = VersionPolicy::Kind::kAll;
-  EXPECT_EQ(chosen_versions(policy, {1, 2}), (std::vector<int64_t>{1, 2}));
-  policy.kind = VersionPolicy::Kind::kSpecific;
-  policy.specific = {2, 7};
-  EXPECT_EQ(chosen_versions(policy, {1, 2}), (std::vector<int64_t>{2}));
-}
-
 }  // namespace
 }  // namespace baton::service

@@ -1,6 +1,5 @@
 #include "service/fleet/load_version.h"
 
-#include <map>
 #include <utility>
 
 #include "protocol/model_config/model_config.h"
@@ -91,6 +90,7 @@ Result<OpenedVersion, LoadFailure> open_version(const LoadPorts& ports,
   } else {
     opened.config = derive_config(request.model.name, opened.runtime->signature());
   }
+  BATON_ASSIGN(opened.warmup_files, read_warmup_files(ports, request, opened.config));
   return opened;
 }
 
@@ -103,10 +103,9 @@ Result<ports::LoadedVersion, LoadFailure> load_version(const LoadPorts& ports,
                             ports.repository.fingerprint(opened.file) + ":" +
                                 options_text(opened.config.runtime, opened.config.instance_count)};
   const auto known = known_curve(ports, key);
-  BATON_ASSIGN(const WarmupFiles files, read_warmup_files(ports, request, opened.config));
   WarmUpOptions options;
   options.known = known ? &*known : nullptr;
-  options.files = &files;
+  options.files = &opened.warmup_files;
 
   ports::LoadedVersion loaded;
   loaded.version = request.version;
