@@ -146,7 +146,6 @@ WRONG = {
 }
 
 
-
 @pytest.mark.parametrize("name", [name for name in WRONG])
 def test_a_wrong_configuration_is_refused_by_line(folder, tmp_path, name):
     text, words = WRONG[name]
@@ -158,6 +157,14 @@ def test_a_wrong_configuration_is_refused_by_line(folder, tmp_path, name):
         for word in words:
             place = word.replace("line ", "baton.yaml:") if word.startswith("line ") else word
             assert place in error or word in error, error
+
+
+@pytest.mark.parametrize("words", [["--log-level", "loud"], ["--workers", "4000000"], ["--lame-duck-ms", "-5"],
+                                   ["--http-port", "70000"], ["--drain-ms", "soon"]])
+def test_a_flag_is_checked_like_the_file(folder, words):
+    status, _, error = baton("serve", folder, *words)
+    assert status == 2 and error.count("\n") == 1, error
+    assert error.startswith(f"baton: {words[0]}: ") and words[1] in error, error
 
 
 @pytest.mark.parametrize("text", ["", "repositories: [x]", "version: 2\nrepositories: [x]", "version: one", "- a"])
