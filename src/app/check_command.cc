@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,8 +12,7 @@
 #include "adapters/repository/folder_repository.h"
 #include "app/server.h"
 #include "base/json_writer.h"
-#include "protocol/model_config/model_config.h"
-#include "service/fleet/fleet_service.h"
+#include "service/fleet/plan_model.h"
 
 namespace baton::app {
 namespace {
@@ -27,46 +25,30 @@ struct Finding {
   std::vector<std::string> remarks;
 };
 
-void check_versions(const service::LoadPorts& ports, const ports::FoundModel& model,
-                    const std::optional<ModelConfig>& config, std::vector<Finding>& findings) {
-  const VersionPolicy policy = config ? config->version_policy : VersionPolicy();
-  for (int64_t version : service::chosen_versions(policy, model.versions)) {
-    Finding finding;
-    finding.model = model.name;
-    finding.version = version;
-    auto opened = service::open_version(ports, {model, version, config});
-    if (opened.has_value()) {
-      finding.max_batch_size = opened->config.max_batch_size;
-    } else {
-      const LoadFailure& failure = opened.error();
-      finding.problem = failure.message + (failure.detail.empty() ? "" : ": " + failure.detail);
-    }
-    findings.push_back(std::move(finding));
+Finding check_version(const service::LoadPorts& ports, const service::LoadRequest& request) {
+  Finding finding;
+  finding.model = request.model.name;
+  finding.version = request.version;
+  const auto opened = service::open_version(ports, request);
+  if (opened.has_value()) {
+    finding.max_batch_size = opened->config.max_batch_size;
+  } else {
+    const LoadFailure& failure = opened.error();
+    finding.problem = failure.message + (failure.detail.empty() ? "" : ": " + failure.detail);
   }
+  return finding;
 }
 
-void check_model(const service::LoadPorts& ports, const ports::FoundModel& model,
-                 protocol::model_config::Unsupported unsupported, std::vector<Finding>& findings) {
-  Finding whole;
-  whole.model = model.name;
-  whole.problem = model.problem;
-  for (const std::string& ignored : model.ignored)
-    whole.remarks.push_back("passed over " + ignored);
-  std::optional<ModelConfig> config;
-  if (whole.problem.empty() && model.config_text) {
-    auto parsed = protocol::model_config::parse_model_config(*model.config_text, unsupported);
-    if (parsed.has_value()) {
-      for (const std::string& field : parsed->ignored) {
-        whole.remarks.push_back("config.pbtxt: not honoured: " + field);
-      }
-      config = std::move(parsed->config);
-    } else {
-      whole.problem = parsed.error().message;
-    }
+void check_model(const service::LoadPorts& ports, const std::string& name, service::ModelPlan plan,
+                 std::vector<Finding>& findings) {
+  if (!plan.problem.empty() || !plan.remarks.empty()) {
+    Finding whole;
+    whole.model = name;
+    whole.problem = std::move(plan.problem);
+    whole.remarks = std::move(plan.remarks);
+    findings.push_back(std::move(whole));
   }
-  const bool usable = whole.problem.empty();
-  if (!usable || !whole.remarks.empty()) findings.push_back(std::move(whole));
-  if (usable) check_versions(ports, model, config, findings);
+  for (const auto& request : plan.requests) findings.push_back(check_version(ports, request));
 }
 
 void print_text(const std::vector<Finding>& findings) {
@@ -123,7 +105,15 @@ int run_check(const ServerConfig& config, bool as_json) {
                                                    : protocol::model_config::Unsupported::kRefuse;
   std::vector<Finding> findings;
   for (const ports::FoundModel& model : *found) {
-    check_model({*repository, **runtime, clock, nullptr}, model, unsupported, findings);
+    check_model({*repository, **runtime, clock, nullptr}, model.name,
+                service::plan_model(model, unsupported), findings);
+  }
+  if (config.required_models) {
+    for (const std::string& name : service::missing_models(*config.required_models, *found)) {
+      Finding& missing = findings.emplace_back();
+      missing.model = name;
+      missing.problem = service::kMissingModel;
+    }
   }
   if (as_json) {
     print_json(findings);

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cstdio>
-#include <optional>
+#include <utility>
 
 #include "app/bench_command.h"
 #include "app/check_command.h"
@@ -16,20 +17,34 @@
 namespace baton::app {
 namespace {
 
+// A flag that stands for one key of the configuration file.
+struct SettingFlag {
+  const char* name;
+  const char* path;
+  const char* unit;  // of its number; the file's numbers bring theirs
+  const char* help;
+};
+constexpr SettingFlag kOrtLibraryFlag = {"--ort-library", "ort_library", "",
+                                         "Path of libonnxruntime.so"};
+constexpr std::array<SettingFlag, 10> kServeFlags = {{
+    {"--host", "listen.host", "", "Numeric address to listen on"},
+    {"--http-port", "listen.http", "", "REST port; 0: a free one"},
+    {"--grpc-port", "listen.grpc", "", "gRPC port; 0: a free one"},
+    {"--metrics-port", "listen.metrics", "", "Metrics port; 0: a free one"},
+    {"--access-log", "log.access", "", "Path of the access log; -: stdout"},
+    {"--log-level", "log.level", "", "debug, info, warning or error"},
+    {"--state-file", "state_file", "", "SQLite file that keeps measured curves"},
+    {"--workers", "threads.workers", "", "Gateway workers"},
+    {"--lame-duck-ms", "shutdown.lame_duck", "ms", "Serving time after SIGTERM"},
+    {"--drain-ms", "shutdown.drain", "ms", "Time for what is in flight after that"},
+}};
+
 // What the command line says of the server's configuration; it goes over the file.
 struct ConfigFlags {
   std::string file;
   std::vector<std::string> repositories;
-  std::optional<std::string> host, ort_library, access_log, log_level, state_file;
-  std::optional<uint16_t> http_port, grpc_port, metrics_port;
-  std::optional<uint32_t> workers;
-  std::optional<int64_t> lame_duck_ms, drain_ms;
+  std::vector<std::pair<const SettingFlag*, std::string>> settings;
 };
-
-template <class T, class U>
-void apply(const std::optional<T>& flag, U& value) {
-  if (flag) value = *flag;
-}
 
 Result<ServerConfig, std::string> configuration(const ConfigFlags& flags) {
   ServerConfig config;
@@ -37,42 +52,33 @@ Result<ServerConfig, std::string> configuration(const ConfigFlags& flags) {
     BATON_ASSIGN(config, read_config_file(flags.file));
   }
   if (!flags.repositories.empty()) config.repositories = flags.repositories;
-  apply(flags.host, config.listen.host);
-  apply(flags.http_port, config.listen.http_port);
-  apply(flags.grpc_port, config.listen.grpc_port);
-  apply(flags.metrics_port, config.listen.metrics_port);
-  apply(flags.ort_library, config.ort_library);
-  apply(flags.access_log, config.log.access);
-  apply(flags.log_level, config.log.level);
-  apply(flags.state_file, config.state_file);
-  apply(flags.workers, config.workers);
-  if (flags.lame_duck_ms) config.shutdown.lame_duck = Duration::ms(*flags.lame_duck_ms);
-  if (flags.drain_ms) config.shutdown.drain = Duration::ms(*flags.drain_ms);
+  for (const auto& [flag, text] : flags.settings) {
+    auto applied = protocol::server_config::apply_setting(config, flag->path, text + flag->unit);
+    if (!applied.has_value()) return fail(std::string(flag->name) + ": " + applied.error());
+  }
   if (config.repositories.empty()) {
     return fail(std::string("no model repository: name a folder, or `repositories:` in a file"));
   }
   return config;
 }
 
+void add_setting_flag(CLI::App& command, const SettingFlag& flag, ConfigFlags& flags) {
+  command.add_option_function<std::string>(
+      flag.name,
+      [&flag, &flags](const std::string& text) { flags.settings.emplace_back(&flag, text); },
+      flag.help);
+}
+
 void add_config_flags(CLI::App& command, ConfigFlags& flags) {
   command.add_option("repository", flags.repositories, "Folders of models");
   command.add_option("-c,--config", flags.file, "Configuration file (YAML)");
-  command.add_option("--ort-library", flags.ort_library, "Path of libonnxruntime.so");
+  add_setting_flag(command, kOrtLibraryFlag, flags);
 }
 
 void add_serve_flags(CLI::App& command, ConfigFlags& flags, std::string& ports_file) {
   add_config_flags(command, flags);
-  command.add_option("--host", flags.host, "Numeric address to listen on");
-  command.add_option("--http-port", flags.http_port, "REST port; 0: a free one");
-  command.add_option("--grpc-port", flags.grpc_port, "gRPC port; 0: a free one");
-  command.add_option("--metrics-port", flags.metrics_port, "Metrics port; 0: a free one");
   command.add_option("--ports-file", ports_file, "Write the chosen ports there as JSON");
-  command.add_option("--access-log", flags.access_log, "Path of the access log; -: stdout");
-  command.add_option("--log-level", flags.log_level, "debug, info, warning or error");
-  command.add_option("--state-file", flags.state_file, "SQLite file that keeps measured curves");
-  command.add_option("--workers", flags.workers, "Gateway workers");
-  command.add_option("--lame-duck-ms", flags.lame_duck_ms, "Serving time after SIGTERM");
-  command.add_option("--drain-ms", flags.drain_ms, "Time for what is in flight after that");
+  for (const SettingFlag& flag : kServeFlags) add_setting_flag(command, flag, flags);
 }
 
 const std::map<std::string, double> kSeconds = {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};

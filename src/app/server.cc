@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <thread>
 
@@ -24,6 +25,7 @@
 #include "app/worker.h"
 #include "base/json_writer.h"
 #include "domain/version.h"
+#include "service/access/api_keys.h"
 #include "service/fleet/fleet_service.h"
 
 namespace baton::app {
@@ -102,12 +104,13 @@ Result<void, LoadFailure> Server::load_access() {
   std::ifstream in(config().api_keys_file);
   if (!in)
     return fail(LoadFailure{"the file of API keys cannot be read: " + config().api_keys_file});
-  std::map<std::string, std::string, std::less<>> keys;
-  std::string key;
-  std::string tenant;
-  while (in >> key >> tenant) keys[key] = tenant;
-  if (keys.empty()) return fail(LoadFailure{"the file of API keys holds no \"KEY TENANT\" line"});
-  access_ = std::make_unique<service::AccessControl>(std::move(keys));
+  const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  auto keys = service::parse_api_keys(text);
+  if (!keys.has_value()) {
+    const std::string line = keys.error().line > 0 ? ":" + std::to_string(keys.error().line) : "";
+    return fail(LoadFailure{config().api_keys_file + line + ": " + keys.error().message});
+  }
+  access_ = std::make_unique<service::AccessControl>(std::move(*keys));
   return {};
 }
 

@@ -47,6 +47,25 @@ TEST(LatencyCurve, InterpolatesAndExtrapolates) {
   EXPECT_EQ(LatencyCurve().predict(3), Duration());
 }
 
+TEST(LatencyCurve, PointsFromOutsideAreACurveOrNot) {
+  const Duration us = Duration::us(1);
+  const auto is = [](std::vector<CurvePoint> points) { return is_curve(points); };
+  EXPECT_TRUE(is({{1, us, 1}, {4, us, 0}, {8, us * 2, 1}}));
+  EXPECT_FALSE(is({}));
+  EXPECT_FALSE(is({{0, us, 1}}));
+  EXPECT_FALSE(is({{4, us, 1}, {1, us * 2, 1}}));
+  EXPECT_FALSE(is({{1, us, 1}, {1, us, 1}}));
+  EXPECT_FALSE(is({{1, us * 2, 1}, {4, us, 1}}));
+  EXPECT_FALSE(is({{1, us * -1, 1}}));
+  EXPECT_FALSE(is({{1, Duration(), 1}}));
+  EXPECT_FALSE(is({{1, Duration::s(100'000), 1}}));
+  std::vector<CurvePoint> many;
+  for (uint32_t size = 1; size <= kMostCurvePoints; ++size) many.push_back({size, us, 1});
+  EXPECT_TRUE(is(many));
+  many.push_back({1000, us, 1});
+  EXPECT_FALSE(is(many));
+}
+
 TEST(SameLayout, IgnoresTheBatchDimensionOnlyWhenBatched) {
   InferRequest a, b;
   a.inputs.push_back({"x", DataType::kFp32, {1, 8}, {}});

@@ -4,6 +4,16 @@
 
 namespace baton {
 
+bool is_curve(std::span<const CurvePoint> points) {
+  if (points.empty() || points.size() > kMostCurvePoints) return false;
+  CurvePoint before{0, Duration::ns(1), 0};
+  for (const CurvePoint& point : points) {
+    if (point.batch_size <= before.batch_size || point.duration < before.duration) return false;
+    before = point;
+  }
+  return points.back().duration <= Duration::s(86'400);
+}
+
 Duration LatencyCurve::predict(uint64_t batch_size) const {
   if (points_.empty()) return {};
   if (points_.size() == 1 || batch_size <= points_.front().batch_size) {

@@ -2,6 +2,7 @@
 // The performance model of one deployment on one device kind: execution time by batch size.
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/time.h"
@@ -13,6 +14,12 @@ struct CurvePoint {
   Duration duration;  // typical time of one run
   uint64_t samples = 0;
 };
+
+inline constexpr size_t kMostCurvePoints = 64;
+
+// Whether points from outside are a curve: 1 to kMostCurvePoints, sizes above 0 that ascend,
+// durations above 0 that never fall and are at most a day.
+[[nodiscard]] bool is_curve(std::span<const CurvePoint> points);
 
 // Points ascend by batch size; durations never fall as the size grows (kept by policy/estimate).
 // Between points the duration is linear, beyond the last it grows at the last segment's slope. A

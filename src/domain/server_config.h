@@ -21,13 +21,16 @@ struct ListenConfig {
   bool grpc = true;
 };
 
+// What the identifiers of HTTP exchanges can tell apart on one worker, less those being refused.
+inline constexpr uint64_t kMostConnections = 900'000;
+
 struct LimitsConfig {
   uint64_t max_body_bytes = 64ULL << 20;
   uint64_t max_connections = 4096;
   uint64_t max_in_flight = 8192;  // requests, whole server
   uint64_t max_in_flight_bytes = 2ULL << 30;
   QueueLimits queue;                         // of each model version
-  Duration max_timeout = Duration::s(3600);  // a request without a deadline gets this one
+  Duration max_timeout = Duration::s(3600);  // of a request without a deadline, and the longest
 };
 
 struct ShutdownConfig {

@@ -12,7 +12,7 @@ namespace baton::ports {
 struct CurveKey {
   std::string model;
   int64_t version = 0;
-  std::string fingerprint;  // of the file and the options: a changed model starts afresh
+  std::string fingerprint;  // of file, device kind and options: a changed model starts afresh
 };
 
 struct StoreFailure {
@@ -23,6 +23,7 @@ struct StoreFailure {
 class StateStore {
  public:
   virtual ~StateStore() = default;
+  // Nothing: none is known. Error: the state cannot be read, or holds what is no curve.
   virtual Result<std::optional<LatencyCurve>, StoreFailure> load_curve(const CurveKey& key) = 0;
   virtual Result<void, StoreFailure> save_curve(const CurveKey& key, const LatencyCurve& curve) = 0;
 };

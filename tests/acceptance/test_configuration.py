@@ -66,10 +66,11 @@ def test_a_required_model_that_is_nowhere_keeps_it_not_ready(configured):
 
 def test_a_key_is_needed_where_keys_are_configured(configured, tmp_path):
     keys = tmp_path / "keys"
-    keys.write_text("first-key team-a\nsecond-key team-b\n")
+    keys.write_text("# our keys\nfirst-key team-a\n\nsecond-key team-b\n")
     running = configured(f"required_models: [simple]\napi_keys_file: '{keys}'")
     assert running.infer("simple", PAIR).status == 401
     assert running.infer("simple", PAIR, headers={"Authorization": "Bearer wrong"}).status == 401
+    assert running.infer("simple", PAIR, headers={"Authorization": "Bearer #"}).status == 401
     assert running.get("/v2/models/simple").status == 401
     assert running.get("/v2/health/ready").status == 200, "probes have no key"
     assert running.infer("simple", PAIR, headers={"Authorization": "Bearer first-key"}).status == 200
@@ -77,6 +78,15 @@ def test_a_key_is_needed_where_keys_are_configured(configured, tmp_path):
     server.wait_for(lambda: {"team-a", "team-b"} <= {line.get("tenant") for line in running.access_lines()}, 5,
                     "both tenants in the access log")
     assert "first-key" not in running.access_file.read_text() + running.log()
+
+
+def test_a_wrong_line_of_keys_is_refused_by_number(folder, tmp_path):
+    keys = tmp_path / "keys"
+    keys.write_text("first-key team-a\nsecond-key team b\n")
+    path = tmp_path / "baton.yaml"
+    path.write_text(f"version: 1\nrepositories: ['{folder}']\napi_keys_file: '{keys}'\n")
+    status, _, error = baton("serve", "-c", path)
+    assert status == 1 and f"{keys}:2: " in error and "second-key" not in error, error
 
 
 def test_limits_are_configurable(configured):
@@ -136,7 +146,6 @@ WRONG = {
 }
 
 
-
 @pytest.mark.parametrize("name", [name for name in WRONG])
 def test_a_wrong_configuration_is_refused_by_line(folder, tmp_path, name):
     text, words = WRONG[name]
@@ -148,6 +157,14 @@ def test_a_wrong_configuration_is_refused_by_line(folder, tmp_path, name):
         for word in words:
             place = word.replace("line ", "baton.yaml:") if word.startswith("line ") else word
             assert place in error or word in error, error
+
+
+@pytest.mark.parametrize("words", [["--log-level", "loud"], ["--workers", "4000000"], ["--lame-duck-ms", "-5"],
+                                   ["--http-port", "70000"], ["--drain-ms", "soon"]])
+def test_a_flag_is_checked_like_the_file(folder, words):
+    status, _, error = baton("serve", folder, *words)
+    assert status == 2 and error.count("\n") == 1, error
+    assert error.startswith(f"baton: {words[0]}: ") and words[1] in error, error
 
 
 @pytest.mark.parametrize("text", ["", "repositories: [x]", "version: 2\nrepositories: [x]", "version: one", "- a"])
@@ -167,6 +184,19 @@ def test_check_says_which_models_would_load(folder):
     status, text, _ = baton("--output", "json", "check", folder)
     found = {item["model"]: item["ok"] for item in json.loads(text)}
     assert status == 1 and found == {"made_for_gpus": False, "simple": True}
+
+
+def test_check_refuses_what_serve_refuses(tmp_path):
+    models.write(tmp_path / "models", "misnamed", models.affine([-1, 4]), "name: 'other'")
+    models.write(tmp_path / "models", "sparse", models.affine([-1, 4]),
+                 "version_policy { specific { versions: [ 1, 7 ] } }")
+    path = tmp_path / "baton.yaml"
+    path.write_text(f"version: 1\nrepositories: ['{tmp_path / 'models'}']\nrequired_models: [missing]\n")
+    status, text, _ = baton("--output", "json", "check", "-c", path)
+    problems = {item["model"]: item["problem"] for item in json.loads(text) if not item["ok"]}
+    assert status == 1 and set(problems) == {"misnamed", "missing"}, text
+    assert "other" in problems["misnamed"] and "no repository" in problems["missing"]
+    assert "version 7 does not exist" in text
 
 
 def test_models_lists_a_running_server(configured):

@@ -6,6 +6,7 @@
 
 #include "adapters/http/connection.h"
 #include "adapters/http/loop_impl.h"
+#include "domain/server_config.h"
 
 namespace baton::adapters::http {
 
@@ -18,6 +19,8 @@ namespace {
 constexpr int kSlotShift = 32;
 constexpr int kWorkerShift = 52;
 constexpr uint64_t kSlotMask = (1ULL << 20) - 1;
+// All connections may be on one worker; an eighth more and a few are open while they are refused.
+static_assert(kMostConnections + kMostConnections / 8 + 16 <= kSlotMask + 1);
 
 }  // namespace
 

@@ -2,6 +2,8 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
+#include <limits>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -56,12 +58,14 @@ class SqliteStore final : public ports::StateStore {
     std::vector<CurvePoint> points;
     int step = 0;
     while ((step = sqlite3_step(statement.get())) == SQLITE_ROW) {
-      points.push_back({static_cast<uint32_t>(sqlite3_column_int64(statement.get(), 0)),
-                        Duration::ns(sqlite3_column_int64(statement.get(), 1)),
-                        static_cast<uint64_t>(sqlite3_column_int64(statement.get(), 2))});
+      if (points.size() > kMostCurvePoints) break;  // no curve, however many follow
+      points.push_back(point_of(statement.get()));
     }
-    if (step != SQLITE_DONE) return fail(failure());
+    if (step != SQLITE_DONE && step != SQLITE_ROW) return fail(failure());
     if (points.empty()) return std::optional<LatencyCurve>();
+    if (!is_curve(points)) {
+      return fail(StoreFailure{"the state file holds points that are no curve"});
+    }
     return std::optional<LatencyCurve>(LatencyCurve(std::move(points)));
   }
 
@@ -103,6 +107,14 @@ class SqliteStore final : public ports::StateStore {
     BATON_ASSIGN(const Statement statement, compile("PRAGMA user_version"));
     if (sqlite3_step(statement.get()) != SQLITE_ROW) return fail(failure());
     return sqlite3_column_int64(statement.get(), 0);
+  }
+
+  // Numbers that a point cannot hold become a size that is_curve refuses.
+  static CurvePoint point_of(sqlite3_stmt* row) {
+    const int64_t size = sqlite3_column_int64(row, 0);
+    const bool fits = size > 0 && size <= std::numeric_limits<uint32_t>::max();
+    return {fits ? static_cast<uint32_t>(size) : 0, Duration::ns(sqlite3_column_int64(row, 1)),
+            static_cast<uint64_t>(std::max<int64_t>(sqlite3_column_int64(row, 2), 0))};
   }
 
   static void bind(sqlite3_stmt* statement, const ports::CurveKey& key) {

@@ -20,6 +20,13 @@ class SqliteStoreTest : public testing::Test {
     path_ = (folder_ / "state.db").string();
   }
   void TearDown() override { fs::remove_all(folder_); }
+  // What another program does to the file.
+  void change(const std::string& sql) {
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open(path_.c_str(), &database), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(database);
+  }
   fs::path folder_;
   std::string path_;
   const ports::CurveKey key_{"m", 1, "f"};
@@ -52,13 +59,36 @@ TEST_F(SqliteStoreTest, ANewerSchemaIsRefusedAndNotChanged) {
   {
     auto store = open_sqlite_store(path_);
   }
-  sqlite3* database = nullptr;
-  ASSERT_EQ(sqlite3_open(path_.c_str(), &database), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(database, "PRAGMA user_version=99", nullptr, nullptr, nullptr), SQLITE_OK);
-  sqlite3_close(database);
+  change("PRAGMA user_version=99");
   const auto store = open_sqlite_store(path_);
   ASSERT_FALSE(store.has_value());
   EXPECT_NE(store.error().message.find("schema version 99"), std::string::npos);
+}
+
+TEST_F(SqliteStoreTest, PointsThatAreNoCurveAreAnErrorAndCanBeReplaced) {
+  const std::string insert = "INSERT INTO curve_point VALUES('m', 1, 'f', ";
+  const char* longer =
+      "WITH RECURSIVE n(i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 300)"
+      " INSERT INTO curve_point SELECT 'm', 1, 'f', i, 90000, 1 FROM n";
+  auto store = open_sqlite_store(path_);
+  ASSERT_TRUE(store.has_value());
+  for (const std::string& sql : {
+           insert + "0, 100, 1)",
+           insert + "-1, 100, 1)",
+           insert + "4294967300, 90000, 1)",  // 4 in 32 bits
+           insert + "16, -5, 1)",
+           insert + "16, 5, 1)",
+           insert + "'many', 90000, 1)",
+           insert + "16, 9223372036854775807, 1)",
+           std::string(longer),
+       }) {
+    ASSERT_TRUE((*store)->save_curve(key_, curve_).has_value());
+    EXPECT_TRUE((*store)->load_curve(key_).has_value());
+    change(sql);
+    EXPECT_FALSE((*store)->load_curve(key_).has_value()) << sql;
+  }
+  ASSERT_TRUE((*store)->save_curve(key_, curve_).has_value());
+  EXPECT_TRUE((*store)->load_curve(key_)->has_value());
 }
 
 TEST_F(SqliteStoreTest, AFileThatIsNoDatabaseIsAClearError) {

@@ -11,7 +11,6 @@ namespace {
 
 constexpr double kObservationWeight = 1.0 / 16;
 constexpr double kDriftWeight = 1.0 / 256;
-constexpr size_t kMostPoints = 64;
 
 Duration scaled(Duration duration, double factor) {
   return Duration::ns(std::llround(static_cast<double>(duration.ns()) * factor));
@@ -48,8 +47,8 @@ void make_monotone(std::span<CurvePoint> points) {
     size_t count = 0;
     [[nodiscard]] double mean() const { return sum / static_cast<double>(count); }
   };
-  BATON_CHECK(points.size() <= kMostPoints);
-  std::array<Block, kMostPoints> blocks;
+  BATON_CHECK(points.size() <= kMostCurvePoints);
+  std::array<Block, kMostCurvePoints> blocks;
   size_t used = 0;
   for (const CurvePoint& point : points) {
     blocks[used++] = {static_cast<double>(point.duration.ns()), 1};
@@ -80,7 +79,7 @@ std::optional<uint32_t> next_warm_up_size(const LatencyCurve& measured, const Wa
   if (measured.empty()) return 1;
   const std::vector<CurvePoint>& points = measured.points();
   const CurvePoint& last = points.back();
-  if (last.batch_size >= limits.max_size || points.size() >= kMostPoints) return std::nullopt;
+  if (last.batch_size >= limits.max_size || points.size() >= kMostCurvePoints) return std::nullopt;
   if (points.size() > 1 &&
       per_item(last) > per_item(points[points.size() - 2]) * (1 - kPayingGain)) {
     return std::nullopt;

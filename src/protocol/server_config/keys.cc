@@ -45,7 +45,8 @@ std::vector<Key> make_listen_keys() {
 
 std::vector<Key> make_model_keys() {
   return {
-      {"repositories", KeyType::kTextList, "none", "Folders of models, searched in order.",
+      {"repositories", KeyType::kTextList, "none",
+       "Folders of models; a model that stands in two of them fails.",
        [](ServerConfig& c, const KeyValue& v) { c.repositories = list(v); }},
       {"required_models", KeyType::kTextList, "every model",
        "Models that readiness waits for; an empty list: none.",
@@ -66,7 +67,10 @@ std::vector<Key> make_model_keys() {
       {"ort_library", KeyType::kText, "searched", "Path of ONNX Runtime's shared library.",
        [](ServerConfig& c, const KeyValue& v) { c.ort_library = text(v); }},
       {"api_keys_file", KeyType::kText, "none",
-       "File of `KEY TENANT` lines; with it every request but health needs a key.",
+       "File of `KEY TENANT` lines, `#` begins a comment line; with it every request needs a key "
+       "but "
+       "these: REST `/livez`, `/readyz`, `/v2/health/*`; gRPC `ServerLive`, `ServerReady`, "
+       "`ServerMetadata`, `ModelReady` and the health service; all of the metrics port.",
        [](ServerConfig& c, const KeyValue& v) { c.api_keys_file = text(v); }},
   };
 }
@@ -97,7 +101,7 @@ std::vector<Key> make_limit_keys() {
        [](ServerConfig& c, const KeyValue& v) { c.limits.max_body_bytes = number(v); }, 1024, kTiB},
       {"limits.connections", KeyType::kInteger, "4096", "HTTP connections at a time.",
        [](ServerConfig& c, const KeyValue& v) { c.limits.max_connections = number(v); }, 1,
-       1'000'000},
+       kMostConnections},
       {"limits.in_flight", KeyType::kInteger, "8192", "Requests in flight, whole server.",
        [](ServerConfig& c, const KeyValue& v) { c.limits.max_in_flight = number(v); }, 1,
        10'000'000},
@@ -111,7 +115,8 @@ std::vector<Key> make_limit_keys() {
       {"limits.queue_bytes", KeyType::kBytes, "512MiB", "Bytes that wait for one model version.",
        [](ServerConfig& c, const KeyValue& v) { c.limits.queue.max_bytes = number(v); }, 1024,
        kTiB},
-      {"limits.timeout", KeyType::kDuration, "1h", "Deadline of a request that brings none.",
+      {"limits.timeout", KeyType::kDuration, "1h",
+       "Deadline of a request that brings none; a longer one is cut to it.",
        [](ServerConfig& c, const KeyValue& v) { c.limits.max_timeout = std::get<Duration>(v); }, 1,
        kDayMs},
   };

@@ -46,6 +46,7 @@ struct Unit {
   std::string_view name;
   uint64_t factor;
 };
+constexpr std::array<Unit, 1> kPlain = {{{"", 1}}};
 constexpr std::array<Unit, 4> kTimes = {{{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}}};
 constexpr std::array<Unit, 5> kSizes = {
     {{"B", 1}, {"KiB", 1ULL << 10}, {"MiB", 1ULL << 20}, {"GiB", 1ULL << 30}, {"TiB", 1ULL << 40}}};
@@ -71,8 +72,17 @@ std::optional<uint64_t> read_integer(std::string_view text) {
   return count;
 }
 
-std::string range_text(const Key& key) {
-  return " from " + std::to_string(key.low) + " to " + std::to_string(key.high);
+// In the largest unit that divides it.
+std::string write_with_unit(uint64_t count, std::span<const Unit> units) {
+  const Unit* best = units.data();
+  for (const Unit& unit : units) {
+    if (count != 0 && count % unit.factor == 0) best = &unit;
+  }
+  return std::to_string(count / best->factor) + std::string(best->name);
+}
+
+std::string range_text(const Key& key, std::span<const Unit> units) {
+  return " from " + write_with_unit(key.low, units) + " to " + write_with_unit(key.high, units);
 }
 
 std::string expected(const Key& key) {
@@ -80,13 +90,13 @@ std::string expected(const Key& key) {
     case KeyType::kText:
       return "a text";
     case KeyType::kInteger:
-      return "an integer" + range_text(key);
+      return "an integer" + range_text(key, kPlain);
     case KeyType::kBoolean:
       return "true or false";
     case KeyType::kDuration:
-      return "a time such as 250ms, 5s, 2m or 1h";
+      return "a time such as 250ms or 5s" + range_text(key, kTimes);
     case KeyType::kBytes:
-      return "a size such as 64MiB or 2GiB";
+      return "a size such as 64MiB" + range_text(key, kSizes);
     case KeyType::kTextList:
       return "a list of texts";
     case KeyType::kChoice:
@@ -125,6 +135,12 @@ std::optional<KeyValue> read_scalar(const Key& key, const std::string& text) {
       break;
   }
   return std::nullopt;
+}
+
+std::string wrong_value(const Key& key, const std::string& found) {
+  std::string message = std::string(key.path) + ": expected " + expected(key);
+  if (!found.empty()) message += ", found \"" + found + "\"";
+  return message;
 }
 
 class Reader {
@@ -204,9 +220,7 @@ class Reader {
 
   static Result<void, ConfigError> wrong(const Key& key, const YAML::Node& node,
                                          const std::string& found) {
-    std::string message = std::string(key.path) + ": expected " + expected(key);
-    if (!found.empty()) message += ", found \"" + found + "\"";
-    return fail(ConfigError{line_of(node), std::move(message)});
+    return fail(ConfigError{line_of(node), wrong_value(key, found)});
   }
 
   const Environment& environment_;
@@ -214,6 +228,17 @@ class Reader {
 };
 
 }  // namespace
+
+Result<void, std::string> apply_setting(ServerConfig& config, std::string_view path,
+                                        const std::string& text) {
+  const auto keys = all_keys();
+  const auto key = std::ranges::find(keys, path, &Key::path);
+  if (key == keys.end()) return fail("unknown key " + std::string(path));
+  const auto value = read_scalar(*key, text);
+  if (!value) return fail(wrong_value(*key, text));
+  key->set(config, *value);
+  return {};
+}
 
 Result<ServerConfig, ConfigError> parse_server_config(std::string_view text,
                                                       const Environment& environment) {

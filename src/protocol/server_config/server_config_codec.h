@@ -22,6 +22,11 @@ using Environment = std::function<std::optional<std::string>(const std::string& 
 [[nodiscard]] Result<ServerConfig, ConfigError> parse_server_config(std::string_view text,
                                                                     const Environment& environment);
 
+// Sets one key, such as "log.level", from a text by the rules of the file; nothing expands in it.
+// Error: "PATH: expected …, found …", or a path that is no key or takes a list.
+[[nodiscard]] Result<void, std::string> apply_setting(ServerConfig& config, std::string_view path,
+                                                      const std::string& text);
+
 // A JSON Schema (draft 2020-12) of the file.
 [[nodiscard]] std::string server_config_schema();
 // The reference page in Markdown.

@@ -63,6 +63,36 @@ TEST(ServerConfig, WrongValuesSayWhatWasExpected) {
   EXPECT_NE(error_of(""), "");
 }
 
+std::string error_of_setting(std::string_view path, const std::string& text) {
+  ServerConfig config;
+  const auto applied = apply_setting(config, path, text);
+  return applied.has_value() ? "" : applied.error();
+}
+
+TEST(ApplySetting, SetsOneKeyByTheFilesRules) {
+  ServerConfig config;
+  ASSERT_TRUE(apply_setting(config, "listen.http", "0").has_value());
+  ASSERT_TRUE(apply_setting(config, "shutdown.lame_duck", "20ms").has_value());
+  ASSERT_TRUE(apply_setting(config, "state_file", "${HOME}").has_value());
+  EXPECT_EQ(config.listen.http_port, 0);
+  EXPECT_EQ(config.shutdown.lame_duck, Duration::ms(20));
+  EXPECT_EQ(config.state_file, "${HOME}");
+}
+
+TEST(ApplySetting, RefusesWhatTheFileRefuses) {
+  EXPECT_EQ(error_of_setting("log.level", "loud"),
+            "log.level: expected one of debug info warning error, found \"loud\"");
+  EXPECT_EQ(error_of_setting("threads.workers", "4000000"),
+            "threads.workers: expected an integer from 0 to 256, found \"4000000\"");
+  EXPECT_EQ(error_of_setting("shutdown.lame_duck", "-5ms"),
+            "shutdown.lame_duck: expected a time such as 250ms or 5s from 0ms to 24h, found "
+            "\"-5ms\"");
+  EXPECT_EQ(error_of_setting("limits.body", "1B"),
+            "limits.body: expected a size such as 64MiB from 1KiB to 1TiB, found \"1B\"");
+  EXPECT_NE(error_of_setting("repositories", "a"), "");
+  EXPECT_NE(error_of_setting("log.loudness", "1"), "");
+}
+
 TEST(ServerConfig, TheSchemaIsJsonAndKnowsEveryKey) {
   json::JsonParser parser;
   const std::string schema = server_config_schema();

@@ -1,33 +1,10 @@
 #include "service/fleet/fleet_service.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace baton::service {
 
 using ports::LogLevel;
-
-std::vector<int64_t> chosen_versions(const VersionPolicy& policy,
-                                     const std::vector<int64_t>& found) {
-  std::vector<int64_t> chosen;
-  switch (policy.kind) {
-    case VersionPolicy::Kind::kAll:
-      return found;
-    case VersionPolicy::Kind::kLatest: {
-      const size_t count = std::min<size_t>(policy.latest_count, found.size());
-      chosen.assign(found.end() - static_cast<std::ptrdiff_t>(count), found.end());
-      return chosen;
-    }
-    case VersionPolicy::Kind::kSpecific:
-      break;
-  }
-  for (int64_t version : found) {
-    if (std::ranges::find(policy.specific, version) != policy.specific.end()) {
-      chosen.push_back(version);
-    }
-  }
-  return chosen;
-}
 
 FleetService::FleetService(const FleetPorts& ports, FleetOptions options)
     : ports_(ports), options_(std::move(options)) {
@@ -38,10 +15,8 @@ Result<void, LoadFailure> FleetService::start() {
   BATON_ASSIGN(const auto found, ports_.load.repository.scan());
   for (const ports::FoundModel& model : found) add_model(model);
   if (options_.required) {
-    for (const std::string& name : *options_.required) {
-      if (!current_.models.contains(name)) {
-        fail_model(name, "it is required and stands in no repository");
-      }
+    for (const std::string& name : missing_models(*options_.required, found)) {
+      fail_model(name, std::string(kMissingModel));
     }
   }
   current_.complete = true;
@@ -50,37 +25,19 @@ Result<void, LoadFailure> FleetService::start() {
 }
 
 void FleetService::add_model(const ports::FoundModel& found) {
-  for (const std::string& ignored : found.ignored) {
-    ports_.log.log(LogLevel::kWarning, "model " + found.name + ": passed over " + ignored);
+  ModelPlan plan = plan_model(found, options_.unsupported);
+  for (const std::string& remark : plan.remarks) {
+    ports_.log.log(LogLevel::kWarning, "model " + found.name + ": " + remark);
   }
-  if (!found.problem.empty()) return fail_model(found.name, found.problem);
-  std::optional<ModelConfig> config;
-  if (found.config_text) {
-    auto parsed =
-        protocol::model_config::parse_model_config(*found.config_text, options_.unsupported);
-    if (!parsed.has_value()) return fail_model(found.name, parsed.error().message);
-    for (const std::string& field : parsed->ignored) {
-      ports_.log.log(LogLevel::kWarning,
-                     "model " + found.name + ": config.pbtxt: ignored, not honoured: " + field);
-    }
-    if (!parsed->config.name.empty() && parsed->config.name != found.name) {
-      return fail_model(found.name, "config.pbtxt: name is \"" + parsed->config.name +
-                                        "\"; expected the folder's, \"" + found.name + "\"");
-    }
-    config = std::move(parsed->config);
-  }
-  const VersionPolicy policy = config ? config->version_policy : VersionPolicy();
-  const std::vector<int64_t> versions = chosen_versions(policy, found.versions);
-  if (versions.empty())
-    return fail_model(found.name, "version_policy picks no version that exists");
-  for (int64_t version : versions) load({found, version, config}, config.value_or(ModelConfig()));
+  if (!plan.problem.empty()) return fail_model(found.name, std::move(plan.problem));
+  for (LoadRequest& request : plan.requests) load(std::move(request));
 }
 
-void FleetService::load(LoadRequest request, ModelConfig shown) {
+void FleetService::load(LoadRequest request) {
   ports::ModelVersion version;
   version.model = request.model.name;
   version.version = request.version;
-  version.config = std::move(shown);
+  version.config = request.config.value_or(ModelConfig());
   const auto slot = ports_.telemetry.slot_for(version.model, version.version);
   if (!slot) return fail_model(version.model, "the process has served its limit of model versions");
   version.metrics_slot = *slot;

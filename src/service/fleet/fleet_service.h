@@ -12,8 +12,7 @@
 #include "ports/job_runner.h"
 #include "ports/log_sink.h"
 #include "ports/model_directory.h"
-#include "protocol/model_config/model_config.h"
-#include "service/fleet/load_version.h"
+#include "service/fleet/plan_model.h"
 #include "service/telemetry/telemetry.h"
 
 namespace baton::service {
@@ -31,10 +30,6 @@ struct FleetOptions {
   protocol::model_config::Unsupported unsupported = protocol::model_config::Unsupported::kRefuse;
   std::optional<std::set<std::string>> required;  // absent: every model that is found
 };
-
-// The versions that a policy picks, ascending. A specific version that does not exist is left out.
-[[nodiscard]] std::vector<int64_t> chosen_versions(const VersionPolicy& policy,
-                                                   const std::vector<int64_t>& found);
 
 // How much refinement a crash may lose.
 inline constexpr Duration kSaveCurvesEvery = Duration::s(300);
@@ -64,7 +59,7 @@ class FleetService final : public ports::ModelDirectory {
  private:
   void add_model(const ports::FoundModel& found);
   void fail_model(const std::string& name, std::string reason);
-  void load(LoadRequest request, ModelConfig shown);
+  void load(LoadRequest request);
   void on_warming(const std::string& model, int64_t version);
   void on_loaded(const std::string& model, int64_t version,
                  Result<ports::LoadedVersion, LoadFailure> result);

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
+#include <map>
+#include <set>
 
 #include "ports/testing/fake_runtime.h"
 #include "ports/testing/scripted_engine.h"
@@ -56,6 +59,22 @@ class EchoLoader final : public ports::RuntimeLoader {
   }
 };
 
+class MemoryStore final : public ports::StateStore {
+ public:
+  Result<std::optional<LatencyCurve>, ports::StoreFailure> load_curve(
+      const ports::CurveKey&) override {
+    if (broken) return fail(ports::StoreFailure{"it is torn"});
+    return std::optional<LatencyCurve>();
+  }
+  Result<void, ports::StoreFailure> save_curve(const ports::CurveKey& key,
+                                               const LatencyCurve&) override {
+    fingerprints[key.model] = key.fingerprint;
+    return {};
+  }
+  std::map<std::string, std::string> fingerprints;
+  bool broken = false;
+};
+
 class StoredJobs final : public ports::JobRunner {
  public:
   void run(std::move_only_function<void()> job) override { jobs.push_back(std::move(job)); }
@@ -94,7 +113,7 @@ class FleetTest : public testing::Test {
   void start(FleetOptions options = {}) {
     fleet_ = std::make_unique<FleetService>(
         FleetPorts{
-            {repository_, loader_, loop_, nullptr}, engines_, jobs_, loop_, log_, telemetry_},
+            {repository_, loader_, loop_, &store_}, engines_, jobs_, loop_, log_, telemetry_},
         std::move(options));
     ASSERT_TRUE(fleet_->start().has_value());
   }
@@ -111,6 +130,7 @@ class FleetTest : public testing::Test {
   MemoryRepository repository_;
   EchoLoader loader_;
   StoredJobs jobs_;
+  MemoryStore store_;
   ScriptedEngines engines_;
   QuietLog log_;
   Telemetry telemetry_{1};
@@ -161,23 +181,43 @@ TEST_F(FleetTest, AFixedFirstDimensionWithBatchingFailsWithTheTensor) {  // U142
   EXPECT_NE(entry("m").versions.at(1)->reason.find("\"IN\""), std::string::npos);
 }
 
+TEST_F(FleetTest, ACurveIsOfOneSetOfOptions) {
+  const std::map<std::string, const char*> configs = {
+      {"plain", "max_batch_size: 0"},
+      {"arena", "parameters { key: 'enable_mem_arena' value { string_value: '0' } }"},
+      {"pattern", "parameters { key: 'enable_mem_pattern' value { string_value: '0' } }"},
+      {"threads", "parameters { key: 'intra_op_thread_count' value { string_value: '2' } }"},
+      {"graph", "optimization { graph { level: 1 } }"},
+      {"instances", "instance_group { count: 2 }"},
+  };
+  for (const auto& [name, config] : configs) add(name, {1}, config);
+  start();
+  finish_jobs();
+  std::set<std::string> options;
+  for (const auto& [name, fingerprint] : store_.fingerprints) {
+    EXPECT_TRUE(fingerprint.starts_with(name + "/1:cpu/")) << fingerprint;
+    options.insert(fingerprint.substr(fingerprint.find(':')));
+  }
+  EXPECT_EQ(options.size(), configs.size());
+}
+
+TEST_F(FleetTest, ACurveThatCannotBeReadCostsAMeasurementAndARemark) {
+  store_.broken = true;
+  add("m", {1});
+  start();
+  finish_jobs();
+  EXPECT_EQ(entry("m").versions.at(1)->state, ModelState::kReady);
+  EXPECT_TRUE(std::ranges::any_of(log_.lines, [](const std::string& line) {
+    return line.ends_with("its curve is measured again: it is torn");
+  }));
+}
+
 TEST_F(FleetTest, PublishedDirectoriesDoNotChange) {
   add("m", {1});
   start();
   const auto early = fleet_->snapshot();
   finish_jobs();
   EXPECT_EQ(early->models.at("m")->versions.at(1)->state, ModelState::kLoading);
-}
-
-TEST(ChosenVersions, FollowThePolicy) {
-  VersionPolicy policy;
-  policy.latest_count = 2;
-  EXPECT_EQ(chosen_versions(policy, {1, 2, 9}), (std::vector<int64_t>{2, 9}));
-  policy.kind = VersionPolicy::Kind::kAll;
-  EXPECT_EQ(chosen_versions(policy, {1, 2}), (std::vector<int64_t>{1, 2}));
-  policy.kind = VersionPolicy::Kind::kSpecific;
-  policy.specific = {2, 7};
-  EXPECT_EQ(chosen_versions(policy, {1, 2}), (std::vector<int64_t>{2}));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "service/fleet/load_version.h"
 
-#include <map>
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "protocol/model_config/model_config.h"
@@ -39,17 +40,24 @@ Result<Instances, LoadFailure> make_instances(ports::ModelRuntime& runtime,
   return instances;
 }
 
-std::string options_text(const RuntimeOptions& options, uint32_t instances) {
-  return std::to_string(options.intra_op_threads) + "/" + std::to_string(options.inter_op_threads) +
-         "/" + std::to_string(options.graph_level) + (options.parallel_execution ? "p" : "s") +
-         "/" + std::to_string(instances);
+// Everything but the file that makes a run faster or slower.
+std::string options_text(const ModelConfig& config) {
+  const RuntimeOptions& runtime = config.runtime;
+  return fmt::format("cpu/intra{}/inter{}/{}/graph{}/arena{:d}/pattern{:d}/instances{}/batch{}{}",
+                     runtime.intra_op_threads, runtime.inter_op_threads,
+                     runtime.parallel_execution ? "parallel" : "sequential", runtime.graph_level,
+                     runtime.memory_arena, runtime.memory_pattern, config.instance_count,
+                     config.max_batch_size, config.batching.enabled ? "" : "/apart");
 }
 
 // A curve that an earlier process measured. A store that fails costs a measurement, not a model.
-std::optional<LatencyCurve> known_curve(const LoadPorts& ports, const ports::CurveKey& key) {
+std::optional<LatencyCurve> known_curve(const LoadPorts& ports, const ports::CurveKey& key,
+                                        std::vector<std::string>& remarks) {
   if (ports.store == nullptr) return std::nullopt;
   auto loaded = ports.store->load_curve(key);
-  return loaded.has_value() ? std::move(*loaded) : std::nullopt;
+  if (loaded.has_value()) return std::move(*loaded);
+  remarks.push_back("its curve is measured again: " + loaded.error().message);
+  return std::nullopt;
 }
 
 struct Warmed {
@@ -91,6 +99,7 @@ Result<OpenedVersion, LoadFailure> open_version(const LoadPorts& ports,
   } else {
     opened.config = derive_config(request.model.name, opened.runtime->signature());
   }
+  BATON_ASSIGN(opened.warmup_files, read_warmup_files(ports, request, opened.config));
   return opened;
 }
 
@@ -99,18 +108,16 @@ Result<ports::LoadedVersion, LoadFailure> load_version(const LoadPorts& ports,
                                                        const std::function<void()>& on_warming) {
   BATON_ASSIGN(OpenedVersion opened, open_version(ports, request));
   on_warming();
-  const ports::CurveKey key{request.model.name, request.version,
-                            ports.repository.fingerprint(opened.file) + ":" +
-                                options_text(opened.config.runtime, opened.config.instance_count)};
-  const auto known = known_curve(ports, key);
-  BATON_ASSIGN(const WarmupFiles files, read_warmup_files(ports, request, opened.config));
-  WarmUpOptions options;
-  options.known = known ? &*known : nullptr;
-  options.files = &files;
-
+  const ports::CurveKey key{
+      request.model.name, request.version,
+      ports.repository.fingerprint(opened.file) + ":" + options_text(opened.config)};
   ports::LoadedVersion loaded;
   loaded.version = request.version;
   loaded.curve_key = key;
+  const auto known = known_curve(ports, key, loaded.remarks);
+  WarmUpOptions options;
+  options.known = known ? &*known : nullptr;
+  options.files = &opened.warmup_files;
   auto warmed = warm(ports, *opened.runtime, opened.config, options);
   if (!warmed.has_value() && !request.config && opened.config.batches() &&
       warmed.error().kind != WarmUpFailure::Kind::kSample) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,10 +32,11 @@ struct OpenedVersion {
   ModelConfig config;  // complete, not yet encoded
   std::string file;
   std::unique_ptr<ports::ModelRuntime> runtime;
+  std::map<std::string, std::string> warmup_files;  // contents by name
 };
 
-// Opens the model file and completes the configuration against it. Blocks: a loader thread, or a
-// command.
+// Opens the model file, completes the configuration against it and reads its warm-up files. Blocks:
+// a loader thread, or a command.
 [[nodiscard]] Result<OpenedVersion, LoadFailure> open_version(const LoadPorts& ports,
                                                               const LoadRequest& request);
 

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ports/model_repository.h"
+#include "protocol/model_config/model_config.h"
+#include "service/fleet/load_version.h"
+
+namespace baton::service {
+
+// What is to be loaded of a model that was found.
+struct ModelPlan {
+  std::string problem;                // not empty: why the model as a whole fails; no requests then
+  std::vector<LoadRequest> requests;  // one a version, ascending
+  std::vector<std::string> remarks;   // what is passed over or ignored, a sentence each
+};
+
+// Reads the configuration and chooses versions. Pure: serving and `baton check` ask the same.
+[[nodiscard]] ModelPlan plan_model(const ports::FoundModel& found,
+                                   protocol::model_config::Unsupported unsupported);
+
+inline constexpr std::string_view kMissingModel = "it is required and stands in no repository";
+// The required models that were not found, by name.
+[[nodiscard]] std::vector<std::string> missing_models(const std::set<std::string>& required,
+                                                      const std::vector<ports::FoundModel>& found);
+
+// The versions that a policy picks, ascending. A specific version that does not exist is left out.
+[[nodiscard]] std::vector<int64_t> chosen_versions(const VersionPolicy& policy,
+                                                   const std::vector<int64_t>& found);
+
+}  // namespace baton::service
