@@ -1,5 +1,6 @@
 #include "base/json_writer.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -50,6 +51,18 @@ void append_number(std::string& out, T value) {
 }  // namespace
 
 void append_json_string(std::string& out, std::string_view text) {
+  if (std::ranges::all_of(text, is_plain)) {
+    const size_t at = out.size();
+    const size_t end = at + text.size() + 2;
+    // libstdc++ 12 may hand the new capacity to the operation instead of the size asked for.
+    out.resize_and_overwrite(end, [&](char* data, size_t) {
+      data[at] = '"';
+      std::ranges::copy(text, data + at + 1);
+      data[end - 1] = '"';
+      return end;
+    });
+    return;
+  }
   out += '"';
   size_t i = 0;
   while (i < text.size()) {

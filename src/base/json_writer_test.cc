@@ -30,5 +30,16 @@ TEST(JsonWriter, WritesTheShortestExactNumber) {
   EXPECT_EQ(out, "[0.1,0.1,-9223372036854775808,18446744073709551615,null]");
 }
 
+TEST(JsonWriter, StringsOfEveryLengthStandBehindEachOther) {
+  std::string out;
+  std::string expected;
+  for (size_t length = 0; length < 100; ++length) {
+    const std::string text(length, 'x');
+    append_json_string(out, text);
+    expected += "\"" + text + "\"";
+    ASSERT_EQ(out, expected);
+  }
+}
+
 }  // namespace
 }  // namespace baton

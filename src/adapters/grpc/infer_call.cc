@@ -231,9 +231,11 @@ void InferCall::begin(grpc::ByteBuffer* bytes) {
   std::string model;
   auto request = decode(bytes, model);
   if (request.has_value()) {
-    worker_.executor->post([self = shared_from_this(), typed = *std::move(request)]() mutable {
-      self->infer(std::move(typed));
-    });
+    // On this thread when the worker is idle: waking its own costs more than a small model's run.
+    worker_.executor->run_or_post(
+        [self = shared_from_this(), typed = *std::move(request)]() mutable {
+          self->infer(std::move(typed));
+        });
     return;
   }
   worker_.executor->post([front = worker_.front, model, refusal = request.error()] {

@@ -6,6 +6,8 @@
 #include <array>
 #include <cerrno>
 
+#include "adapters/http/loop_impl.h"
+
 namespace baton::adapters::http {
 
 using boost::asio::ip::tcp;
@@ -51,6 +53,7 @@ void Connection::arm_read() {
   read_armed_ = true;
   socket_.async_wait(tcp::socket::wait_read,
                      [self = shared_from_this()](const boost::system::error_code& error) {
+                       const Turn turn(self->owner_.loop());
                        self->read_armed_ = false;
                        if (!error) self->on_readable();
                      });
@@ -258,6 +261,7 @@ bool Connection::write_once() {
 void Connection::arm_write() {
   socket_.async_wait(tcp::socket::wait_write,
                      [self = shared_from_this()](const boost::system::error_code& error) {
+                       const Turn turn(self->owner_.loop());
                        if (error || self->state_ != State::kWriting) return;
                        self->now_ = self->owner_.now();
                        self->write();

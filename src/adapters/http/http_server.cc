@@ -95,6 +95,7 @@ Result<uint16_t, std::string> HttpServer::Impl::listen() {
 void HttpServer::Impl::arm_accept() {
   if (!acceptor.is_open()) return;
   acceptor.async_wait(tcp::acceptor::wait_read, [this](const boost::system::error_code& error) {
+    const Turn turn(first);
     if (!error) accept_some();
   });
 }

@@ -1,9 +1,13 @@
 #pragma once
 // Internal to this room: the Asio side of a WorkerLoop.
 
+#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <mutex>
+#include <vector>
 
 #include "adapters/http/steady_clock.h"
 #include "adapters/http/timer_wheel.h"
@@ -16,6 +20,15 @@ struct WorkerLoop::Impl {
 
   void rearm();
   void on_wake();
+  void end_turn();
+  [[nodiscard]] bool has_turn() const;
+
+  std::mutex mutex;  // held while anything of this loop runs
+  // The loop's own thread waits for its turn: others do not take it before.
+  std::atomic<bool> own_waits{false};
+  // Tasks that were posted by what ran in a turn: run at its end, without a wake-up. Under `mutex`.
+  std::vector<std::move_only_function<void()>> tasks;
+  size_t next_task = 0;
 
   SteadyClock clock;
   TimerWheel wheel;
@@ -25,6 +38,19 @@ struct WorkerLoop::Impl {
   // waking once for nothing is cheaper than a system call for each timer.
   boost::asio::steady_timer wake;
   Instant wake_at = Instant::never();
+};
+
+// Everything that the loop's own thread does for an event of this loop happens within one of these.
+class Turn {
+ public:
+  explicit Turn(WorkerLoop& loop) : Turn(loop.impl()) {}
+  explicit Turn(WorkerLoop::Impl& loop);
+  ~Turn();
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  WorkerLoop::Impl& loop_;
 };
 
 }  // namespace baton::adapters::http

@@ -2,10 +2,48 @@
 
 #include <boost/asio/post.hpp>
 #include <chrono>
+#include <utility>
 
 #include "adapters/http/loop_impl.h"
 
 namespace baton::adapters::http {
+namespace {
+
+constexpr size_t kTasksPerTurn = 256;  // then sockets and timers get theirs
+
+thread_local WorkerLoop::Impl* turn_of_this_thread = nullptr;
+
+}  // namespace
+
+Turn::Turn(WorkerLoop::Impl& loop) : loop_(loop) {
+  if (!loop_.mutex.try_lock()) {
+    loop_.own_waits.store(true, std::memory_order_relaxed);
+    loop_.mutex.lock();
+    loop_.own_waits.store(false, std::memory_order_relaxed);
+  }
+  turn_of_this_thread = &loop_;
+}
+
+Turn::~Turn() {
+  loop_.end_turn();
+}
+
+bool WorkerLoop::Impl::has_turn() const {
+  return turn_of_this_thread == this;
+}
+
+// Runs what the turn has posted, and what that posts. What is left over keeps its place.
+void WorkerLoop::Impl::end_turn() {
+  for (size_t i = 0; i < kTasksPerTurn && next_task < tasks.size(); ++i) {
+    auto task = std::exchange(tasks[next_task++], nullptr);
+    task();
+  }
+  tasks.erase(tasks.begin(), tasks.begin() + static_cast<std::ptrdiff_t>(next_task));
+  next_task = 0;
+  if (!tasks.empty()) boost::asio::post(io, [this] { const Turn after_others(*this); });
+  turn_of_this_thread = nullptr;
+  mutex.unlock();
+}
 
 WorkerLoop::WorkerLoop() : impl_(std::make_unique<Impl>()) {}
 WorkerLoop::~WorkerLoop() = default;
@@ -19,7 +57,23 @@ void WorkerLoop::stop() {
 }
 
 void WorkerLoop::post(std::move_only_function<void()> task) {
-  boost::asio::post(impl_->io, std::move(task));
+  if (impl_->has_turn()) {
+    impl_->tasks.push_back(std::move(task));
+    return;
+  }
+  boost::asio::post(impl_->io, [impl = impl_.get(), task = std::move(task)]() mutable {
+    const Turn turn(*impl);
+    task();
+  });
+}
+
+void WorkerLoop::run_or_post(std::move_only_function<void()> task) {
+  const bool free = !impl_->has_turn() && !impl_->own_waits.load(std::memory_order_relaxed) &&
+                    !impl_->io.stopped() && impl_->mutex.try_lock();
+  if (!free) return post(std::move(task));
+  turn_of_this_thread = impl_.get();
+  task();
+  impl_->end_turn();
 }
 
 ports::TimerId WorkerLoop::arm(Instant when, std::move_only_function<void()> action) {
@@ -43,6 +97,7 @@ void WorkerLoop::Impl::rearm() {
 }
 
 void WorkerLoop::Impl::on_wake() {
+  const Turn turn(*this);
   constexpr int kActionsMax = 1024;  // then sockets get their turn
   const Instant now = clock.now();
   wake_at = Instant();  // what the actions arm is looked at once, below

@@ -7,7 +7,9 @@
 namespace baton::adapters::http {
 
 // One worker's event loop. Starts no thread: whoever owns the worker's thread calls run() on it. A
-// task or timer runs to completion before the next.
+// task or timer runs to completion before the next. Another thread may take the loop's turn for one
+// task while the loop waits (run_or_post): what belongs to the loop is then used on that thread,
+// and the loop's own events wait for its end.
 class WorkerLoop final : public ports::Executor, public ports::Timers {
  public:
   WorkerLoop();
@@ -21,6 +23,7 @@ class WorkerLoop final : public ports::Executor, public ports::Timers {
   void stop();
 
   void post(std::move_only_function<void()> task) override;
+  void run_or_post(std::move_only_function<void()> task) override;
   ports::TimerId arm(Instant when, std::move_only_function<void()> action) override;
   void cancel(ports::TimerId id) override;
 

@@ -2,6 +2,7 @@
 
 #include <simdjson.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -57,20 +58,23 @@ std::string describe(simdjson::error_code error) {
 class KeySet {
  public:
   bool insert(std::string_view key) {
-    if (few_.size() < kLinearKeys) {
-      for (std::string_view seen : few_) {
-        if (seen == key) return false;
+    if (size_ < kLinearKeys) {
+      for (size_t i = 0; i < size_; ++i) {
+        if (few_[i] == key) return false;
       }
-      few_.push_back(key);
+      few_[size_++] = key;
       return true;
     }
     if (many_.empty()) many_.insert(few_.begin(), few_.end());
-    return many_.insert(key).second;
+    if (!many_.insert(key).second) return false;
+    ++size_;
+    return true;
   }
-  [[nodiscard]] size_t size() const { return many_.empty() ? few_.size() : many_.size(); }
+  [[nodiscard]] size_t size() const { return size_; }
 
  private:
-  std::vector<std::string_view> few_;
+  size_t size_ = 0;
+  std::array<std::string_view, kLinearKeys> few_;
   std::set<std::string_view> many_;
 };
 

@@ -28,6 +28,10 @@ struct PendingInput {
   std::optional<uint64_t> binary_size;
 };
 
+std::string label_of(const PendingInput& input) {
+  return "input \"" + input.tensor.name + "\"";
+}
+
 class RequestReader {
  public:
   // `known` holds the inputs of a first pass: their types and shapes decode data that stands before
@@ -52,7 +56,7 @@ class RequestReader {
   }
   // The refusal was of something that is understood and not offered.
   [[nodiscard]] bool unsupported() const { return unsupported_; }
-  [[nodiscard]] const std::vector<PendingInput>& inputs() const { return inputs_; }
+  [[nodiscard]] std::vector<PendingInput>& inputs() { return inputs_; }
   DecodedRequest& decoded() { return decoded_; }
   std::vector<std::byte>& buffer() { return buffer_; }
 
@@ -122,9 +126,8 @@ class RequestReader {
         return element.within("input \"" + name + "\"");
       }
       if (!input.has_name) return element.fail("an input has no \"name\"");
-      const std::string label = "input \"" + input.tensor.name + "\"";
-      if (!input.has_type) return element.fail(label + " has no \"datatype\"");
-      if (!input.has_shape) return element.fail(label + " has no \"shape\"");
+      if (!input.has_type) return element.fail(label_of(input) + " has no \"datatype\"");
+      if (!input.has_shape) return element.fail(label_of(input) + " has no \"shape\"");
       inputs_.push_back(std::move(input));
       return true;
     });
@@ -279,40 +282,40 @@ class DataBinder {
       : binary_(binary), json_data_(json_data) {}
 
   Result<void, Refusal> bind(PendingInput& input) {
-    const std::string label = "input \"" + input.tensor.name + "\"";
     if (input.binary_size && input.has_data) {
-      return fail(invalid(label + " has both \"data\" and \"binary_data_size\""));
+      return fail(invalid(label_of(input) + " has both \"data\" and \"binary_data_size\""));
     }
     if (input.binary_size) {
       if (*input.binary_size > binary_.size()) {
-        return fail(invalid(label + ": binary_data_size " + std::to_string(*input.binary_size) +
-                            " exceeds the " + std::to_string(binary_.size()) +
-                            " bytes left in the body"));
+        return fail(invalid(label_of(input) + ": binary_data_size " +
+                            std::to_string(*input.binary_size) + " exceeds the " +
+                            std::to_string(binary_.size()) + " bytes left in the body"));
       }
       input.tensor.data = std::as_bytes(std::span(binary_.substr(0, *input.binary_size)));
       binary_.remove_prefix(*input.binary_size);
     } else if (input.has_data) {
       input.tensor.data = json_data_.subspan(input.json_begin, input.json_end - input.json_begin);
     } else {
-      return fail(invalid(label + " has no \"data\""));
+      return fail(invalid(label_of(input) + " has no \"data\""));
     }
-    return check(input.tensor, label);
+    return check(input);
   }
 
   [[nodiscard]] size_t bytes_left() const { return binary_.size(); }
 
  private:
-  static Result<void, Refusal> check(const Tensor& tensor, const std::string& label) {
+  static Result<void, Refusal> check(const PendingInput& input) {
+    const Tensor& tensor = input.tensor;
     const uint64_t count = *element_count(tensor.shape);
     const size_t size = element_size(tensor.type);
     if (size == 0) {
       if (is_valid_bytes_tensor(tensor.data, count)) return {};
-      return fail(invalid(label + " does not hold the " + std::to_string(count) +
+      return fail(invalid(label_of(input) + " does not hold the " + std::to_string(count) +
                           " BYTES elements of its shape " + shape_text(tensor.shape)));
     }
     if (tensor.data.size() == count * size) return {};
-    return fail(invalid(label + " holds " + std::to_string(tensor.data.size()) + " bytes of " +
-                        std::string(data_type_name(tensor.type)) + ", its shape " +
+    return fail(invalid(label_of(input) + " holds " + std::to_string(tensor.data.size()) +
+                        " bytes of " + std::string(data_type_name(tensor.type)) + ", its shape " +
                         shape_text(tensor.shape) + " needs " + std::to_string(count * size)));
   }
 
@@ -347,9 +350,9 @@ Result<DecodedRequest, Refusal> decode_infer_request(const RequestBody& body,
   if (decoded.parameters.timeout_us.value_or(0) > kMostTimeoutUs) {
     return fail(invalid("the parameter \"timeout\" is at most 86400000000 microseconds"));
   }
-  auto buffer = std::make_shared<std::vector<std::byte>>(std::move(reader->buffer()));
-  DataBinder binder(body.bytes.substr(length), *buffer);
-  for (PendingInput input : reader->inputs()) {
+  DataBinder binder(body.bytes.substr(length), reader->buffer());
+  decoded.request.inputs.reserve(reader->inputs().size());
+  for (PendingInput& input : reader->inputs()) {
     BATON_TRY(binder.bind(input));
     decoded.request.inputs.push_back(std::move(input.tensor));
   }
@@ -358,7 +361,11 @@ Result<DecodedRequest, Refusal> decode_infer_request(const RequestBody& body,
                         " bytes that belong to no input"));
   }
   decoded.request.storage.push_back(body.storage);
-  decoded.request.storage.push_back(std::move(buffer));
+  if (!reader->buffer().empty()) {
+    // Moved, its bytes stay where the tensors look.
+    decoded.request.storage.push_back(
+        std::make_shared<std::vector<std::byte>>(std::move(reader->buffer())));
+  }
   return decoded;
 }
 

@@ -9,6 +9,8 @@
 namespace baton::protocol::oip {
 namespace {
 
+constexpr size_t kTypicalBytes = 512;  // of the JSON when tensors are binary
+
 template <class T>
 T element(std::span<const std::byte> data, size_t index) {
   T value;
@@ -103,6 +105,8 @@ Result<EncodedResponse, Refusal> encode_infer_response(const InferRequest& reque
                                                        const InferResult& result,
                                                        ResponseNames names) {
   EncodedResponse encoded;
+  encoded.json.reserve(kTypicalBytes);
+  encoded.binary.reserve(result.outputs.size());
   JsonWriter json(encoded.json);
   json.begin_object();
   if (!request.context.client_id.empty()) json.field("id", request.context.client_id);

@@ -3,7 +3,6 @@
 #include <array>
 #include <charconv>
 #include <span>
-#include <vector>
 
 namespace baton::protocol::oip {
 namespace {
@@ -69,15 +68,22 @@ std::optional<std::string> percent_decode(std::string_view text) {
   return out;
 }
 
-std::vector<std::string_view> split(std::string_view path) {
-  std::vector<std::string_view> parts;
-  while (parts.size() <= kMostSegments) {
+// What is behind kMostSegments is no route and is left out, one segment excepted.
+struct Segments {
+  std::array<std::string_view, kMostSegments + 1> parts;
+  size_t count = 0;
+  [[nodiscard]] std::span<const std::string_view> view() const { return {parts.data(), count}; }
+};
+
+Segments split(std::string_view path) {
+  Segments segments;
+  while (segments.count < segments.parts.size()) {
     const size_t slash = path.find('/');
-    parts.push_back(path.substr(0, slash));
+    segments.parts[segments.count++] = path.substr(0, slash);
     if (slash == std::string_view::npos) break;
     path.remove_prefix(slash + 1);
   }
-  return parts;
+  return segments;
 }
 
 Result<int64_t, Refusal> parse_version(std::string_view text) {
@@ -125,9 +131,10 @@ Result<Route, Refusal> parse_route(std::string_view method, std::string_view tar
     route.kind = fixed.kind;
     return route;
   }
-  const std::vector<std::string_view> parts = split(path);
+  const Segments segments = split(path);
+  const auto parts = segments.view();
   if (parts.size() >= 3 && parts[0] == "v2" && parts[1] == "models") {
-    return parse_model_route(method, std::span(parts).subspan(2));
+    return parse_model_route(method, parts.subspan(2));
   }
   return fail(not_found());
 }

@@ -28,13 +28,13 @@ bool shape_fits(const Shape& shape, const TensorSpec& spec, bool batches) {
 
 Result<void, Refusal> check_input(const Tensor& input, const TensorSpec& spec,
                                   const ModelConfig& config) {
-  const std::string label = "input \"" + spec.name + "\" of model \"" + config.name + "\"";
+  const auto label = [&] { return "input \"" + spec.name + "\" of model \"" + config.name + "\""; };
   if (input.type != spec.type) {
-    return fail(invalid(label + " is " + std::string(data_type_name(spec.type)) +
+    return fail(invalid(label() + " is " + std::string(data_type_name(spec.type)) +
                         ", the request has " + std::string(data_type_name(input.type))));
   }
   if (!shape_fits(input.shape, spec, config.batches())) {
-    return fail(invalid(label + " has shape " + shape_text(full_dims(spec, config.batches())) +
+    return fail(invalid(label() + " has shape " + shape_text(full_dims(spec, config.batches())) +
                         ", the request has " + shape_text(input.shape)));
   }
   return {};
@@ -76,6 +76,12 @@ Result<void, Refusal> check_outputs(const InferRequest& request, const ModelConf
 // Puts the inputs into the model's order, so that equal layouts compare equal whatever order
 // clients use.
 Result<void, Refusal> order_inputs(InferRequest& request, const ModelConfig& config) {
+  if (std::ranges::equal(request.inputs, config.inputs, {}, &Tensor::name, &TensorSpec::name)) {
+    for (size_t i = 0; i < config.inputs.size(); ++i) {
+      BATON_TRY(check_input(request.inputs[i], config.inputs[i], config));
+    }
+    return {};
+  }
   std::vector<Tensor> ordered;
   ordered.reserve(request.inputs.size());
   for (const TensorSpec& spec : config.inputs) {
