@@ -34,7 +34,6 @@ struct TensorSpec {
   std::optional<Shape>
       reshape{};  // what the runtime expects in place of dims (batch dimension aside)
   bool optional = false;
-  std::string label_file{};  // outputs: one label a line; empty for none
 };
 
 // A tensor's shape as the runtime expects it for a shape that a client sent, and the way back for

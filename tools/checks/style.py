@@ -220,5 +220,9 @@ class StyleCheck:
             path = f"src/{room.name}/README.md"
             if not readme.exists():
                 self._add(path, 1, "readme", "missing: purpose, invariants, threads, what it must not do")
-            elif sum(1 for line in self._read(path).splitlines() if line.strip()) < 3:
+                continue
+            lines = [line for line in self._read(path).splitlines() if line.strip()]
+            if len(lines) < 3:
                 self._add(path, 1, "readme", "too short: purpose, invariants, threads, what it must not do")
+            elif lines[0] != f"# {room.name}":
+                self._add(path, 1, "readme", f"begins with the line `# {room.name}`")

@@ -95,7 +95,7 @@ class CheckStyle(TreeTest):
         super().setUp()
         self.write("src/CMakeLists.txt", "baton_room(policy/batching)\nbaton_room(adapters/onnx)\n")
         for room in ("policy/batching", "adapters/onnx"):
-            self.write(f"src/{room}/README.md", "# room\nPurpose.\nInvariants.\nThreads.\n")
+            self.write(f"src/{room}/README.md", f"# {room}\nPurpose.\nInvariants.\nThreads.\n")
         self.write("src/policy/batching/closer.h", HEADER)
         self.write("src/policy/batching/closer.cc", REALISTIC)
 
@@ -186,12 +186,17 @@ class CheckStyle(TreeTest):
         self.adds("std::this_thread::sleep_for(x);\n", "1: sleep", path)
 
     def test_readmes(self):
-        self.write("src/adapters/onnx/README.md", "# onnx\n\n\n")
+        self.write("src/adapters/onnx/README.md", "# adapters/onnx\n\n\n")
         self.assert_finding("src/adapters/onnx/README.md:1: readme: too short")
         (self.root / "src/adapters/onnx/README.md").unlink()
         self.assert_finding("src/adapters/onnx/README.md:1: readme: missing")
         (self.root / "src/adapters/onnx").rmdir()
         self.assert_finding("src/CMakeLists.txt:2: room-folder")
+
+    def test_a_readme_begins_with_its_room(self):
+        for heading in ("#adapters / onnx", "# onnx", "# adapters/onnx is"):
+            self.write("src/adapters/onnx/README.md", f"{heading}\nPurpose.\nInvariants.\nThreads.\n")
+            self.assert_finding("src/adapters/onnx/README.md:1: readme: begins with the line `# adapters/onnx`")
 
     def test_dead_files(self):
         self.adds("#pragma once\n", "1: dead-file", "src/policy/batching/unused.h")

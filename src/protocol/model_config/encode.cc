@@ -67,9 +67,7 @@ inference::ModelConfig to_proto(const ModelConfig& config) {
     input.set_optional(spec.optional);
   }
   for (const TensorSpec& spec : config.outputs) {
-    inference::ModelOutput& output = *proto.add_output();
-    set_tensor(spec, output);
-    output.set_label_filename(spec.label_file);
+    set_tensor(spec, *proto.add_output());
   }
   inference::ModelInstanceGroup& group = *proto.add_instance_group();
   group.set_name(config.name);
@@ -93,7 +91,6 @@ void write_tensor(JsonWriter& json, const TensorSpec& spec) {
     json.end_array().end_object();
   }
   if (spec.optional) json.field("optional", true);
-  if (!spec.label_file.empty()) json.field("label_filename", spec.label_file);
   json.end_object();
 }
 

@@ -15,7 +15,7 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 
 // Everything below these paths is read. "*" stands for a map's keys.
-constexpr std::array<std::string_view, 31> kHonoured = {
+constexpr std::array<std::string_view, 29> kHonoured = {
     "name",
     "platform",
     "backend",
@@ -30,7 +30,6 @@ constexpr std::array<std::string_view, 31> kHonoured = {
     "output.data_type",
     "output.dims",
     "output.reshape",
-    "output.label_filename",
     "instance_group.name",
     "instance_group.count",
     "default_model_filename",
@@ -46,7 +45,6 @@ constexpr std::array<std::string_view, 31> kHonoured = {
     "dynamic_batching.priority_queue_policy.*.max_queue_size",
     "optimization.graph",
     "model_warmup",
-    "metric_tags",
 };
 
 // Parameters that become session options.

@@ -16,7 +16,7 @@ TEST(ModelConfig, ReadsWhatIsHonoured) {
   const auto parsed = parse_model_config(
       "name: 'm' backend: 'onnxruntime' max_batch_size: 8 "
       "input { name: 'x' data_type: TYPE_FP16 dims: [ 3, -1 ] reshape { shape: [ -1, 3 ] } } "
-      "output { name: 'y' data_type: TYPE_STRING dims: [ 1 ] label_filename: 'l.txt' } "
+      "output { name: 'y' data_type: TYPE_STRING dims: [ 1 ] } "
       "instance_group { count: 2 kind: KIND_CPU } instance_group { } "
       "dynamic_batching { preferred_batch_size: [ 8, 4 ] max_queue_delay_microseconds: 100 "
       "  priority_levels: 2 default_priority_level: 2 "
@@ -32,7 +32,6 @@ TEST(ModelConfig, ReadsWhatIsHonoured) {
   EXPECT_EQ(config.max_batch_size, 8U);
   EXPECT_EQ(config.inputs[0].type, DataType::kFp16);
   EXPECT_EQ(config.inputs[0].reshape, (Shape{-1, 3}));
-  EXPECT_EQ(config.outputs[0].label_file, "l.txt");
   EXPECT_EQ(config.instance_count, 3U);
   EXPECT_EQ(config.batching.preferred_sizes, (std::vector<uint32_t>{4, 8}));
   EXPECT_EQ(config.batching.max_delay, Duration::us(100));
@@ -58,6 +57,11 @@ TEST(ModelConfig, RefusesByPathWhatIsNotHonoured) {
   EXPECT_NE(error_of("parameters { key: 'x' value { string_value: '1' } }").find("parameters.x"),
             std::string::npos);
   EXPECT_NE(error_of("optimization { cuda { graphs: true } }").find("optimization.cuda"),
+            std::string::npos);
+  EXPECT_NE(error_of("output { name: 'y' data_type: TYPE_FP32 dims: [ 1 ] label_filename: 'l' }")
+                .find("output.label_filename"),
+            std::string::npos);
+  EXPECT_NE(error_of("metric_tags { key: 'team' value: 'a' }").find("metric_tags"),
             std::string::npos);
   EXPECT_NE(error_of("sequence_batching { }").find("sequence_batching"), std::string::npos);
 }
