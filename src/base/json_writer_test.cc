@@ -30,6 +30,19 @@ TEST(JsonWriter, WritesTheShortestExactNumber) {
   EXPECT_EQ(out, "[0.1,0.1,-9223372036854775808,18446744073709551615,null]");
 }
 
+TEST(JsonWriter, FindsWhatNeedsAnEscapeWhereverItStands) {
+  for (int c = 0; c < 128; ++c) {
+    for (size_t at = 0; at < 20; ++at) {
+      std::string text(20, 'x');
+      text[at] = static_cast<char>(c);
+      std::string out;
+      append_json_string(out, text);
+      const bool plain = c >= 0x20 && c != '"' && c != '\\';
+      EXPECT_EQ(out.size() == 22, plain) << c << " at " << at;
+    }
+  }
+}
+
 TEST(JsonWriter, StringsOfEveryLengthStandBehindEachOther) {
   std::string out;
   std::string expected;

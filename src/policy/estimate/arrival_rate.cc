@@ -6,7 +6,11 @@
 namespace baton::policy {
 namespace {
 
+constexpr int64_t kWhole = 37;  // exp(-37) is below what a double adds to 1
+
 double decay(Duration span, Duration window) {
+  if (span <= Duration()) return 1;
+  if (span > window * kWhole) return 0;
   return std::exp(-span.seconds() / window.seconds());
 }
 

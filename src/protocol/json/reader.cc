@@ -74,7 +74,7 @@ class KeySet {
 
  private:
   size_t size_ = 0;
-  std::array<std::string_view, kLinearKeys> few_;
+  std::array<std::string_view, kLinearKeys> few_;  // the first size_ of them
   std::set<std::string_view> many_;
 };
 
