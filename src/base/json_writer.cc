@@ -37,7 +37,7 @@ void append_escape(std::string& out, char c) {
 }
 
 // Eight characters at once, as bit tricks on a word: bytes below 0x20, from 0x80 on, quotes and
-// backslashes set a bit (Anderson, "Bit Twiddling pages": hasless, haszero).
+// backslashes set a bit (hasless and haszero of Anderson's page of bit tricks).
 bool are_plain(uint64_t word) {
   constexpr uint64_t kOnes = 0x0101010101010101;
   constexpr uint64_t kHigh = 0x8080808080808080;
