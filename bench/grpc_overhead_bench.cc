@@ -82,8 +82,10 @@ ByteBuffer add_request() {
 
 }  // namespace
 
-int main() {
-  const bench::ServingChild echo_server([](auto announce) { serve_echo(announce); });
+int main(int argc, char** argv) {
+  bench::serve_if_child(argc, argv, [](auto announce) { serve_echo(announce); });
+  bench::stay_on_one_cpu();
+  const bench::ServingChild echo_server;
   const std::string model = baton::adapters::onnx::testing::add_sub_model();
   const bench::TemporaryFolder repository;
   bench::write_model(repository.path(), "add", model, "max_batch_size: 8\ndynamic_batching {}\n");

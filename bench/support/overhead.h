@@ -63,8 +63,8 @@ inline Figure overhead_figure(std::string name, double to_reach, const Overhead&
                 quantile(overhead.ratios, 0.1), quantile(overhead.ratios, 0.9));
   return {.name = std::move(name),
           .method =
-              "windows of server, echo and bare Run take turns; median of the windows' ratios "
-              "server / (echo + Run)",
+              "client, server and echo on one CPU; windows of server, echo and bare Run take "
+              "turns; median of the windows' ratios server / (echo + Run)",
           .measured = overhead.ratio,
           .to_reach = to_reach,
           .detail = text};

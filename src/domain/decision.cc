@@ -11,7 +11,7 @@ std::string_view decision_kind_name(DecisionKind kind) {
 }
 
 std::string_view decision_reason_name(DecisionReason reason) {
-  static constexpr std::array<std::string_view, 15> kNames = {"none",
+  static constexpr std::array<std::string_view, 16> kNames = {"none",
                                                               "within_limits",
                                                               "items_limit",
                                                               "bytes_limit",
@@ -25,6 +25,7 @@ std::string_view decision_reason_name(DecisionReason reason) {
                                                               "queue_deadline",
                                                               "client_gone",
                                                               "run_ended",
+                                                              "trial",
                                                               "retry_alone"};
   return kNames[static_cast<size_t>(reason)];
 }

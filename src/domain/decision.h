@@ -28,6 +28,7 @@ enum class DecisionReason : uint8_t {
   kQueueDeadline,
   kClientGone,
   kRunEnded,
+  kTrial,       // larger than pays by the curve, to see whether the curve is right
   kRetryAlone,  // its batch failed: whose fault it was shows when each runs alone
 };
 [[nodiscard]] std::string_view decision_reason_name(DecisionReason reason);

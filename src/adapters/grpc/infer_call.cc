@@ -21,8 +21,7 @@ constexpr size_t kCopyBytes = 4096;  // smaller outputs are cheaper to copy than
 // A call that is cancelled this close to its deadline has run out of time, whoever noticed first.
 constexpr Duration kDeadlineSlack = Duration::ms(5);
 
-std::optional<std::string_view> metadata(const grpc::CallbackServerContext& context,
-                                         const char* name) {
+std::optional<std::string_view> metadata(const grpc::ServerContext& context, const char* name) {
   const auto& all = context.client_metadata();
   const auto found = all.find(name);
   if (found == all.end()) return std::nullopt;
@@ -55,7 +54,7 @@ Result<void, Refusal> apply_timeout(std::string_view text, RequestContext& conte
 }
 
 // The library's deadline is in wall-clock time.
-void apply_grpc_deadline(const grpc::CallbackServerContext& context, RequestContext& out) {
+void apply_grpc_deadline(const grpc::ServerContext& context, RequestContext& out) {
   const auto deadline = context.deadline();
   if (deadline == std::chrono::system_clock::time_point::max()) return;
   const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -146,7 +145,7 @@ grpc::StatusCode status_code(EndReason reason, bool client_deadline_passed) {
   return grpc::StatusCode::INTERNAL;
 }
 
-grpc::Status refuse(grpc::CallbackServerContext& context, const Refusal& refusal,
+grpc::Status refuse(grpc::ServerContext& context, const Refusal& refusal,
                     bool client_deadline_passed) {
   context.AddTrailingMetadata("baton-reason", std::string(end_reason_name(refusal.reason)));
   if (refusal.retry_after > Duration()) {
@@ -155,7 +154,7 @@ grpc::Status refuse(grpc::CallbackServerContext& context, const Refusal& refusal
   return {status_code(refusal.reason, client_deadline_passed), refusal.message};
 }
 
-ports::Caller caller_of(const grpc::CallbackServerContext& context) {
+ports::Caller caller_of(const grpc::ServerContext& context) {
   ports::Caller caller;
   caller.peer = address_of(context.peer());
   if (const auto authorization = metadata(context, "authorization")) {
@@ -166,7 +165,7 @@ ports::Caller caller_of(const grpc::CallbackServerContext& context) {
   return caller;
 }
 
-Result<RequestContext, Refusal> context_of(const grpc::CallbackServerContext& context,
+Result<RequestContext, Refusal> context_of(const grpc::ServerContext& context,
                                            const ports::Clock& clock) {
   RequestContext out;
   out.protocol = Protocol::kGrpc;
@@ -191,29 +190,42 @@ Result<RequestContext, Refusal> context_of(const grpc::CallbackServerContext& co
   return out;
 }
 
-InferCall::InferCall(grpc::CallbackServerContext* context, grpc::ByteBuffer* response,
-                     const GrpcWorker& worker, const ports::Clock& clock)
-    : context_(context), response_(response), worker_(worker), clock_(clock) {}
-
-grpc::ServerUnaryReactor* InferCall::start(grpc::CallbackServerContext* context,
-                                           grpc::ByteBuffer* request, grpc::ByteBuffer* response,
-                                           const GrpcWorker& worker, const ports::Clock& clock) {
-  auto call = std::make_shared<InferCall>(context, response, worker, clock);
-  call->self_ = call;
-  call->begin(request);
-  return call.get();
+void InferCall::await(const InferSource& source) {
+  auto call = std::make_shared<InferCall>(source);
+  call->context_.AsyncNotifyWhenDone(call->ending_.of(call));
+  bool asked = false;
+  source.queue.ask_for_call([&](grpc::ServerCompletionQueue& queue) {
+    source.method.request(&call->context_, &call->message_, &call->writer_, &queue,
+                          call->arrival_.of(call));
+    asked = true;
+  });
+  if (!asked) call->ending_.forget();
 }
 
-Result<std::shared_ptr<InferRequest>, Refusal> InferCall::decode(grpc::ByteBuffer* bytes,
-                                                                 std::string& model) {
+InferCall::InferCall(const InferSource& source) : source_(source), worker_(source.workers.next()) {}
+
+InferCall::~InferCall() {
+  if (entered_) source_.queue.leave();
+}
+
+void InferCall::arrived(bool ok) {
+  if (!ok) return ending_.forget();
+  entered_ = source_.queue.enter();
+  if (!entered_) return;
+  await(source_);
+  begin();
+}
+
+Result<std::shared_ptr<InferRequest>, Refusal> InferCall::decode(std::string& model) {
   // Before a byte of it is parsed: without a key nothing is spent on a message.
-  if (auto refusal = worker_.front->refuse_caller(caller_of(*context_))) {
+  caller_ = caller_of(context_);
+  if (auto refusal = worker_.front->refuse_caller(caller_)) {
     return fail(std::move(*refusal));
   }
-  BATON_ASSIGN(RequestContext context, context_of(*context_, clock_));
-  context.bytes = bytes->Length();
-  BATON_ASSIGN(ParsedMessage message, parse(bytes));
-  bytes->Clear();  // the message has its own copy
+  BATON_ASSIGN(RequestContext context, context_of(context_, source_.clock));
+  context.bytes = message_.Length();
+  BATON_ASSIGN(ParsedMessage message, parse(&message_));
+  message_.Clear();  // the message has its own copy
   model = message->model_name();
   BATON_ASSIGN(auto decoded, protocol::oip_proto::decode_infer_request(std::move(message)));
   client_id_ = decoded.request.context.client_id;
@@ -227,9 +239,9 @@ Result<std::shared_ptr<InferRequest>, Refusal> InferCall::decode(grpc::ByteBuffe
   return std::make_shared<InferRequest>(std::move(decoded.request));
 }
 
-void InferCall::begin(grpc::ByteBuffer* bytes) {
+void InferCall::begin() {
   std::string model;
-  auto request = decode(bytes, model);
+  auto request = decode(model);
   if (request.has_value()) {
     // On this thread when the worker is idle: waking its own costs more than a small model's run.
     worker_.executor->run_or_post(
@@ -241,7 +253,11 @@ void InferCall::begin(grpc::ByteBuffer* bytes) {
   worker_.executor->post([front = worker_.front, model, refusal = request.error()] {
     front->count_refused(model, refusal);
   });
-  Finish(refuse(*context_, request.error()));
+  end(refuse(context_, request.error()));
+}
+
+void InferCall::end(const grpc::Status& status) {
+  writer_.FinishWithError(status, finishing_.of(shared_from_this()));
 }
 
 void InferCall::infer(std::shared_ptr<InferRequest> request) {
@@ -251,14 +267,14 @@ void InferCall::infer(std::shared_ptr<InferRequest> request) {
     return finish(fail(std::move(gone)));
   }
   token_ = worker_.front->infer(
-      caller_of(*context_), std::move(request),
+      caller_, std::move(request),
       [self = shared_from_this()](auto answer) { self->finish(std::move(answer)); });
 }
 
 void InferCall::finish(Result<ports::InferAnswer, Refusal> answer) {
   finished_ = true;
   if (answer.has_value()) return write(*std::move(answer));
-  Finish(refuse(*context_, answer.error(), clock_.now() >= deadline_));
+  end(refuse(context_, answer.error(), source_.clock.now() >= deadline_));
 }
 
 void InferCall::write(ports::InferAnswer answer) {
@@ -276,23 +292,20 @@ void InferCall::write(ports::InferAnswer answer) {
     slices.push_back(slice_of(raw.bytes, answer.result.storage));
   }
   if (!pending.empty()) slices.emplace_back(pending);
-  grpc::ByteBuffer bytes(slices.data(), slices.size());
-  response_->Swap(&bytes);
-  Finish(grpc::Status::OK);
+  const grpc::ByteBuffer bytes(slices.data(), slices.size());
+  writer_.Finish(bytes, grpc::Status::OK, finishing_.of(shared_from_this()));
 }
 
-void InferCall::OnCancel() {
-  if (clock_.now() + kDeadlineSlack >= deadline_) return;  // the request's own deadline ends it
+void InferCall::has_ended(bool) {
+  if (!context_.IsCancelled()) return;
+  // The request's own deadline ends it.
+  if (source_.clock.now() + kDeadlineSlack >= deadline_) return;
   worker_.executor->post([self = shared_from_this()] {
     self->cancelled_ = true;
     if (!self->finished_ && self->token_ != ports::InferToken()) {
       self->worker_.front->cancel(self->token_);
     }
   });
-}
-
-void InferCall::OnDone() {
-  self_.reset();
 }
 
 }  // namespace baton::adapters::grpc_api

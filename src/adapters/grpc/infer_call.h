@@ -1,51 +1,58 @@
 #pragma once
 // Internal to this room: one ModelInfer call.
 
-#include <grpcpp/server_context.h>
-#include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/server_callback.h>
-
 #include <memory>
 #include <string>
 
-#include "adapters/grpc/grpc_server.h"
+#include "adapters/grpc/call_queue.h"
+#include "adapters/grpc/inference_service.h"
+#include "adapters/grpc/workers.h"
 #include "protocol/oip_proto/infer_message.h"
 
 namespace baton::adapters::grpc_api {
 
-// Lives until the library is done with it and the worker has let go of it. OnCancel and OnDone run
-// on library threads; members below the line belong to the worker.
-class InferCall final : public grpc::ServerUnaryReactor,
-                        public std::enable_shared_from_this<InferCall> {
- public:
-  // Takes the bytes out of `request`. The answer goes to `response`.
-  static grpc::ServerUnaryReactor* start(grpc::CallbackServerContext* context,
-                                         grpc::ByteBuffer* request, grpc::ByteBuffer* response,
-                                         const GrpcWorker& worker, const ports::Clock& clock);
+// Where calls come from. All of it outlives them.
+struct InferSource {
+  InferMethod& method;
+  CallQueue& queue;
+  Workers& workers;
+  const ports::Clock& clock;
+};
 
-  InferCall(grpc::CallbackServerContext* context, grpc::ByteBuffer* response,
-            const GrpcWorker& worker, const ports::Clock& clock);
+// Lives until the library is done with it and the worker has let go of it. Members below the line
+// belong to the worker.
+class InferCall final : public std::enable_shared_from_this<InferCall> {
+ public:
+  // Asks the library for one call, and for the next with each that comes.
+  static void await(const InferSource& source);
+
+  explicit InferCall(const InferSource& source);
+  ~InferCall();
 
  private:
-  void OnCancel() override;
-  void OnDone() override;
-  // The two above only post and let go, so the library may call them where it is, as it does with
-  // its own default reactor, instead of waking one of its threads for each.
-  bool InternalInlineable() override { return true; }
+  // On the queue's thread.
+  void arrived(bool ok);
+  void has_finished(bool) {}
+  void has_ended(bool ok);
 
-  [[nodiscard]] Result<std::shared_ptr<InferRequest>, Refusal> decode(grpc::ByteBuffer* bytes,
-                                                                      std::string& model);
-  void begin(grpc::ByteBuffer* bytes);
+  [[nodiscard]] Result<std::shared_ptr<InferRequest>, Refusal> decode(std::string& model);
+  void begin();
+  void end(const grpc::Status& status);
   void infer(std::shared_ptr<InferRequest> request);
   void finish(Result<ports::InferAnswer, Refusal> answer);
   void write(ports::InferAnswer answer);
 
-  grpc::CallbackServerContext* context_;
-  grpc::ByteBuffer* response_;
+  const InferSource source_;
   const GrpcWorker worker_;
-  const ports::Clock& clock_;
-  std::shared_ptr<InferCall> self_;  // until OnDone
+  grpc::ServerContext context_;
+  grpc::ByteBuffer message_;
+  InferWriter writer_{&context_};
+  bool entered_ = false;
+  Operation<InferCall> arrival_{&InferCall::arrived};
+  Operation<InferCall> finishing_{&InferCall::has_finished};
+  Operation<InferCall> ending_{&InferCall::has_ended};
   Instant deadline_ = Instant::never();
+  ports::Caller caller_;
   std::string client_id_;
 
   // ---- on the worker

@@ -1,93 +1,41 @@
 #include "adapters/grpc/inference_service.h"
 
-#include "adapters/grpc/infer_call.h"
 #include "adapters/grpc/status.h"
 #include "baton_inference.grpc.pb.h"
+#include "protocol/oip_proto/infer_message.h"
 
 namespace baton::adapters::grpc_api {
 namespace {
 
 using Rpc = inference::GRPCInferenceService;
-using Context = grpc::CallbackServerContext;
-using Reactor = grpc::ServerUnaryReactor;
-using grpc::ByteBuffer;
 
-// The methods that are offered, ModelInfer on raw bytes. The others are callback methods as well,
-// so that the library starts no threads for synchronous ones.
-using QueryMethods = Rpc::WithCallbackMethod_ServerLive<Rpc::WithCallbackMethod_ServerReady<
-    Rpc::WithCallbackMethod_ModelReady<Rpc::WithCallbackMethod_ServerMetadata<
-        Rpc::WithCallbackMethod_ModelMetadata<Rpc::WithCallbackMethod_ModelConfig<
-            Rpc::WithRawCallbackMethod_ModelInfer<Rpc::Service>>>>>>>;
-using SharedMemoryMethods = Rpc::WithRawCallbackMethod_SystemSharedMemoryStatus<
-    Rpc::WithRawCallbackMethod_SystemSharedMemoryRegister<
-        Rpc::WithRawCallbackMethod_SystemSharedMemoryUnregister<
-            Rpc::WithRawCallbackMethod_CudaSharedMemoryStatus<
-                Rpc::WithRawCallbackMethod_CudaSharedMemoryRegister<
-                    Rpc::WithRawCallbackMethod_CudaSharedMemoryUnregister<QueryMethods>>>>>>;
+// The service with ModelInfer on raw bytes. The others go to the generic service.
+using Queries = Rpc::WithGenericMethod_ServerLive<
+    Rpc::WithGenericMethod_ServerReady<Rpc::WithGenericMethod_ModelReady<
+        Rpc::WithGenericMethod_ServerMetadata<Rpc::WithGenericMethod_ModelMetadata<
+            Rpc::WithGenericMethod_ModelConfig<Rpc::WithRawMethod_ModelInfer<Rpc::Service>>>>>>>;
+using SharedMemory = Rpc::WithGenericMethod_SystemSharedMemoryStatus<
+    Rpc::WithGenericMethod_SystemSharedMemoryRegister<
+        Rpc::WithGenericMethod_SystemSharedMemoryUnregister<
+            Rpc::WithGenericMethod_CudaSharedMemoryStatus<
+                Rpc::WithGenericMethod_CudaSharedMemoryRegister<
+                    Rpc::WithGenericMethod_CudaSharedMemoryUnregister<Queries>>>>>>;
 using AllMethods =
-    Rpc::WithRawCallbackMethod_RepositoryIndex<Rpc::WithRawCallbackMethod_RepositoryModelLoad<
-        Rpc::WithRawCallbackMethod_RepositoryModelUnload<Rpc::WithRawCallbackMethod_ModelStatistics<
-            Rpc::WithRawCallbackMethod_TraceSetting<Rpc::WithRawCallbackMethod_LogSettings<
-                Rpc::WithRawCallbackMethod_ModelStreamInfer<SharedMemoryMethods>>>>>>>;
+    Rpc::WithGenericMethod_RepositoryIndex<Rpc::WithGenericMethod_RepositoryModelLoad<
+        Rpc::WithGenericMethod_RepositoryModelUnload<Rpc::WithGenericMethod_ModelStatistics<
+            Rpc::WithGenericMethod_TraceSetting<Rpc::WithGenericMethod_LogSettings<
+                Rpc::WithGenericMethod_ModelStreamInfer<SharedMemory>>>>>>>;
 
-grpc::Status not_offered(const char* what) {
-  return {grpc::StatusCode::UNIMPLEMENTED, std::string(what) + " is not offered by this server"};
-}
-
-// Answers UNIMPLEMENTED to every method that AllMethods lists and the service does not override.
-class Unoffered : public AllMethods {
+class RegisteredInfer final : public InferMethod {
  public:
-  Reactor* RepositoryIndex(Context* context, const ByteBuffer*, ByteBuffer*) override {
-    return say(context, "the repository index");
-  }
-  Reactor* RepositoryModelLoad(Context* context, const ByteBuffer*, ByteBuffer*) override {
-    return say(context, "loading of models by clients");
-  }
-  Reactor* RepositoryModelUnload(Context* context, const ByteBuffer*, ByteBuffer*) override {
-    return say(context, "unloading of models by clients");
-  }
-  Reactor* ModelStatistics(Context* context, const ByteBuffer*, ByteBuffer*) override {
-    return say(context, "the statistics extension");
-  }
-  Reactor* TraceSetting(Context* context, const ByteBuffer*, ByteBuffer*) override {
-    return say(context, "the trace extension");
-  }
-  Reactor* LogSettings(Context* context, const ByteBuffer*, ByteBuffer*) override {
-    return say(context, "the logging extension");
-  }
-  Reactor* SystemSharedMemoryStatus(Context* context, const ByteBuffer*, ByteBuffer*) override {
-    return say(context, "system shared memory");
-  }
-  Reactor* SystemSharedMemoryRegister(Context* context, const ByteBuffer*, ByteBuffer*) override {
-    return say(context, "system shared memory");
-  }
-  Reactor* SystemSharedMemoryUnregister(Context* context, const ByteBuffer*, ByteBuffer*) override {
-    return say(context, "system shared memory");
-  }
-  Reactor* CudaSharedMemoryStatus(Context* context, const ByteBuffer*, ByteBuffer*) override {
-    return say(context, "CUDA shared memory");
-  }
-  Reactor* CudaSharedMemoryRegister(Context* context, const ByteBuffer*, ByteBuffer*) override {
-    return say(context, "CUDA shared memory");
-  }
-  Reactor* CudaSharedMemoryUnregister(Context* context, const ByteBuffer*, ByteBuffer*) override {
-    return say(context, "CUDA shared memory");
-  }
-  grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* ModelStreamInfer(Context*) override {
-    class Ended final : public grpc::ServerBidiReactor<ByteBuffer, ByteBuffer> {
-     public:
-      Ended() { Finish(not_offered("streaming inference")); }
-      void OnDone() override { delete this; }
-    };
-    return new Ended;
+  grpc::Service& service() override { return service_; }
+  void request(grpc::ServerContext* context, grpc::ByteBuffer* message, InferWriter* writer,
+               grpc::ServerCompletionQueue* queue, void* tag) override {
+    service_.RequestModelInfer(context, message, writer, queue, queue, tag);
   }
 
  private:
-  static Reactor* say(Context* context, const char* what) {
-    Reactor* reactor = context->DefaultReactor();
-    reactor->Finish(not_offered(what));
-    return reactor;
-  }
+  AllMethods service_;
 };
 
 void add_tensors(
@@ -101,104 +49,101 @@ void add_tensors(
   }
 }
 
-class InferenceService final : public Unoffered {
- public:
-  InferenceService(Workers& workers, const ports::Clock& clock)
-      : workers_(workers), clock_(clock) {}
+grpc::Status server_live(QueryCall&, const inference::ServerLiveRequest&,
+                         inference::ServerLiveResponse& response) {
+  response.set_live(true);  // a worker's loop turns
+  return grpc::Status::OK;
+}
 
-  Reactor* ModelInfer(Context* context, const ByteBuffer* request, ByteBuffer* response) override {
-    // The library hands out its own, mutable buffer; emptying it early halves the memory.
-    return InferCall::start(context, const_cast<ByteBuffer*>(request), response, workers_.next(),
-                            clock_);
+grpc::Status server_ready(QueryCall& call, const inference::ServerReadyRequest&,
+                          inference::ServerReadyResponse& response) {
+  response.set_ready(call.worker().front->server_ready());
+  return grpc::Status::OK;
+}
+
+grpc::Status model_ready(QueryCall& call, const inference::ModelReadyRequest& request,
+                         inference::ModelReadyResponse& response) {
+  const auto version = protocol::oip_proto::parse_version(request.version());
+  if (!version.has_value()) return refuse(call.context(), version.error());
+  response.set_ready(call.worker().front->model_ready(request.name(), *version).ready);
+  return grpc::Status::OK;
+}
+
+grpc::Status server_metadata(QueryCall& call, const inference::ServerMetadataRequest&,
+                             inference::ServerMetadataResponse& response) {
+  const ports::ServerDescription server = call.worker().front->server();
+  response.set_name(server.name);
+  response.set_version(server.version);
+  for (const std::string& extension : server.extensions) response.add_extensions(extension);
+  return grpc::Status::OK;
+}
+
+grpc::Status model_metadata(QueryCall& call, const inference::ModelMetadataRequest& request,
+                            inference::ModelMetadataResponse& response) {
+  const auto version = protocol::oip_proto::parse_version(request.version());
+  if (!version.has_value()) return refuse(call.context(), version.error());
+  const auto model =
+      call.worker().front->model(caller_of(call.context()), request.name(), *version);
+  if (!model.has_value()) return refuse(call.context(), model.error());
+  response.set_name(model->name);
+  for (const std::string& number : model->versions) response.add_versions(number);
+  response.set_platform(model->platform);
+  add_tensors(model->inputs, response.mutable_inputs());
+  add_tensors(model->outputs, response.mutable_outputs());
+  return grpc::Status::OK;
+}
+
+grpc::Status model_config(QueryCall& call, const inference::ModelConfigRequest& request,
+                          inference::ModelConfigResponse& response) {
+  const auto version = protocol::oip_proto::parse_version(request.version());
+  if (!version.has_value()) return refuse(call.context(), version.error());
+  const auto config =
+      call.worker().front->model_config(caller_of(call.context()), request.name(), *version);
+  if (!config.has_value()) return refuse(call.context(), config.error());
+  if (!response.mutable_config()->ParseFromString(*config)) {
+    return refuse(call.context(), {EndReason::kEngineFailed, "the configuration is broken", {}});
   }
-
-  Reactor* ServerLive(Context* context, const inference::ServerLiveRequest*,
-                      inference::ServerLiveResponse* response) override {
-    return ask(context, [response](ports::InferenceFront&) {
-      response->set_live(true);  // a worker's loop turns
-      return grpc::Status::OK;
-    });
-  }
-
-  Reactor* ServerReady(Context* context, const inference::ServerReadyRequest*,
-                       inference::ServerReadyResponse* response) override {
-    return ask(context, [response](ports::InferenceFront& front) {
-      response->set_ready(front.server_ready());
-      return grpc::Status::OK;
-    });
-  }
-
-  Reactor* ModelReady(Context* context, const inference::ModelReadyRequest* request,
-                      inference::ModelReadyResponse* response) override {
-    return ask(context, [=](ports::InferenceFront& front) {
-      const auto version = protocol::oip_proto::parse_version(request->version());
-      if (!version.has_value()) return refuse(*context, version.error());
-      response->set_ready(front.model_ready(request->name(), *version).ready);
-      return grpc::Status::OK;
-    });
-  }
-
-  Reactor* ServerMetadata(Context* context, const inference::ServerMetadataRequest*,
-                          inference::ServerMetadataResponse* response) override {
-    return ask(context, [response](ports::InferenceFront& front) {
-      const ports::ServerDescription server = front.server();
-      response->set_name(server.name);
-      response->set_version(server.version);
-      for (const std::string& extension : server.extensions) response->add_extensions(extension);
-      return grpc::Status::OK;
-    });
-  }
-
-  Reactor* ModelMetadata(Context* context, const inference::ModelMetadataRequest* request,
-                         inference::ModelMetadataResponse* response) override {
-    return ask(context, [=](ports::InferenceFront& front) {
-      const auto version = protocol::oip_proto::parse_version(request->version());
-      if (!version.has_value()) return refuse(*context, version.error());
-      const auto model = front.model(caller_of(*context), request->name(), *version);
-      if (!model.has_value()) return refuse(*context, model.error());
-      response->set_name(model->name);
-      for (const std::string& number : model->versions) response->add_versions(number);
-      response->set_platform(model->platform);
-      add_tensors(model->inputs, response->mutable_inputs());
-      add_tensors(model->outputs, response->mutable_outputs());
-      return grpc::Status::OK;
-    });
-  }
-
-  Reactor* ModelConfig(Context* context, const inference::ModelConfigRequest* request,
-                       inference::ModelConfigResponse* response) override {
-    return ask(context, [=](ports::InferenceFront& front) {
-      const auto version = protocol::oip_proto::parse_version(request->version());
-      if (!version.has_value()) return refuse(*context, version.error());
-      const auto config = front.model_config(caller_of(*context), request->name(), *version);
-      if (!config.has_value()) return refuse(*context, config.error());
-      if (!response->mutable_config()->ParseFromString(*config)) {
-        return refuse(*context, {EndReason::kEngineFailed, "the configuration is broken", {}});
-      }
-      return grpc::Status::OK;
-    });
-  }
-
- private:
-  // Runs `query` on a worker; request, response and context live until the call is finished.
-  template <class Query>
-  Reactor* ask(Context* context, Query query) {
-    Reactor* reactor = context->DefaultReactor();
-    const GrpcWorker& worker = workers_.next();
-    worker.executor->post([reactor, front = worker.front, query = std::move(query)] {
-      reactor->Finish(query(*front));
-    });
-    return reactor;
-  }
-
-  Workers& workers_;
-  const ports::Clock& clock_;
-};
+  return grpc::Status::OK;
+}
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> make_inference_service(Workers& workers, const ports::Clock& clock) {
-  return std::make_unique<InferenceService>(workers, clock);
+std::unique_ptr<InferMethod> make_infer_method() {
+  return std::make_unique<RegisteredInfer>();
+}
+
+void add_inference_methods(MethodTable& methods) {
+  using namespace inference;
+  const std::string service = "/inference.GRPCInferenceService/";
+  methods.offered[service + "ServerLive"] =
+      unary<ServerLiveRequest, ServerLiveResponse>(server_live);
+  methods.offered[service + "ServerReady"] =
+      unary<ServerReadyRequest, ServerReadyResponse>(server_ready);
+  methods.offered[service + "ModelReady"] =
+      unary<ModelReadyRequest, ModelReadyResponse>(model_ready);
+  methods.offered[service + "ServerMetadata"] =
+      unary<ServerMetadataRequest, ServerMetadataResponse>(server_metadata);
+  methods.offered[service + "ModelMetadata"] =
+      unary<ModelMetadataRequest, ModelMetadataResponse>(model_metadata);
+  methods.offered[service + "ModelConfig"] =
+      unary<ModelConfigRequest, ModelConfigResponse>(model_config);
+  for (const auto& [method, what] : std::map<std::string, std::string>{
+           {"RepositoryIndex", "the repository index"},
+           {"RepositoryModelLoad", "loading of models by clients"},
+           {"RepositoryModelUnload", "unloading of models by clients"},
+           {"ModelStatistics", "the statistics extension"},
+           {"TraceSetting", "the trace extension"},
+           {"LogSettings", "the logging extension"},
+           {"SystemSharedMemoryStatus", "system shared memory"},
+           {"SystemSharedMemoryRegister", "system shared memory"},
+           {"SystemSharedMemoryUnregister", "system shared memory"},
+           {"CudaSharedMemoryStatus", "CUDA shared memory"},
+           {"CudaSharedMemoryRegister", "CUDA shared memory"},
+           {"CudaSharedMemoryUnregister", "CUDA shared memory"},
+           {"ModelStreamInfer", "streaming inference"},
+       }) {
+    methods.not_offered[service + method] = what;
+  }
 }
 
 }  // namespace baton::adapters::grpc_api

@@ -19,12 +19,12 @@ namespace baton::adapters::grpc_api {
 [[nodiscard]] grpc::StatusCode status_code(EndReason reason, bool client_deadline_passed);
 // The status, and for clients that look deeper the reason and a retry delay as trailing metadata
 // (`baton-reason`, `grpc-retry-pushback-ms`).
-[[nodiscard]] grpc::Status refuse(grpc::CallbackServerContext& context, const Refusal& refusal,
+[[nodiscard]] grpc::Status refuse(grpc::ServerContext& context, const Refusal& refusal,
                                   bool client_deadline_passed = false);
 
-[[nodiscard]] ports::Caller caller_of(const grpc::CallbackServerContext& context);
+[[nodiscard]] ports::Caller caller_of(const grpc::ServerContext& context);
 // Arrival, deadline, client id, tenant, class and trace.
-[[nodiscard]] Result<RequestContext, Refusal> context_of(const grpc::CallbackServerContext& context,
+[[nodiscard]] Result<RequestContext, Refusal> context_of(const grpc::ServerContext& context,
                                                          const ports::Clock& clock);
 
 }  // namespace baton::adapters::grpc_api

@@ -16,6 +16,7 @@ class Workers {
   [[nodiscard]] const GrpcWorker& next() {
     return workers_[next_.fetch_add(1, std::memory_order_relaxed) % workers_.size()];
   }
+  [[nodiscard]] size_t size() const { return workers_.size(); }
 
  private:
   std::vector<GrpcWorker> workers_;

@@ -110,6 +110,10 @@ Target target_size(uint64_t queued, const BatchRules& rules, const BatchOutlook&
         *(preferred - 1);  // U139: the largest preferred that is queued, not the smallest
     return {std::min(size, rules.max_items), DecisionReason::kPreferredSize};
   }
+  const bool tries = outlook.trial_items > 0 && queued >= outlook.trial_items;
+  if (tries && rules.preferred_sizes.empty()) {
+    return {std::min(outlook.trial_items, rules.max_items), DecisionReason::kTrial};
+  }
   uint64_t size = rules.max_items;
   if (outlook.paying_items > 0) size = std::min(size, outlook.paying_items);
   return {std::max<uint64_t>(size, 1), DecisionReason::kBatchFull};
@@ -192,8 +196,8 @@ BatchChoice choose_in_key(const BatchQueues& queues, KeyIndex key, const BatchRu
   if (measured && now + run_time(outlook, fill.items) > fill.tightest) {
     return keep_deadlines(queues, key, fit, outlook, now);
   }
-  if (target.reason == DecisionReason::kPreferredSize || fill.items < queued ||
-      fill.items >= target.items) {
+  const bool fixed = target.reason != DecisionReason::kBatchFull;
+  if (fixed || fill.items < queued || fill.items >= target.items) {
     return run_now(key, fit, fill, target.reason);
   }
   const Instant delay_end = fill.oldest + rules.max_delay;

@@ -25,6 +25,7 @@ struct BatchRules {
 struct BatchOutlook {
   const LatencyCurve* curve = nullptr;  // null or empty: greedy to the maximum
   uint64_t paying_items = 0;            // the largest batch worth forming; 0 without a curve
+  uint64_t trial_items = 0;             // a larger one to be tried now; 0: none
   double arrivals_per_second = 0;       // items
   uint32_t instances = 1;
 };

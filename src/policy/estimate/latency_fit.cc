@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <tuple>
 
 #include "base/check.h"
 
@@ -23,17 +24,29 @@ double per_item(const CurvePoint& point) {
 }  // namespace
 
 LatencyCurve fit_curve(std::span<const CurveSample> samples) {
+  const auto key = [](const CurveSample& sample) {
+    return std::tuple(sample.batch_size, sample.instance, sample.duration);
+  };
   std::vector<CurveSample> sorted(samples.begin(), samples.end());
-  std::ranges::sort(sorted, [](const CurveSample& a, const CurveSample& b) {
-    return std::pair(a.batch_size, a.duration) < std::pair(b.batch_size, b.duration);
-  });
+  std::ranges::sort(sorted, {}, key);
   std::vector<CurvePoint> points;
+  int64_t instances = 0;  // of the last point
   for (size_t begin = 0; begin < sorted.size();) {
+    const CurveSample& first = sorted[begin];
     size_t end = begin;
-    while (end < sorted.size() && sorted[end].batch_size == sorted[begin].batch_size) ++end;
-    points.push_back({.batch_size = sorted[begin].batch_size,
-                      .duration = sorted[begin + (end - begin) / 2].duration,
-                      .samples = end - begin});
+    while (end < sorted.size() && sorted[end].batch_size == first.batch_size &&
+           sorted[end].instance == first.instance) {
+      ++end;
+    }
+    const Duration quartile = sorted[begin + (end - begin) / 4].duration;
+    if (points.empty() || points.back().batch_size != first.batch_size) {
+      points.push_back({.batch_size = first.batch_size, .duration = {}, .samples = 0});
+      instances = 0;
+    }
+    CurvePoint& point = points.back();
+    point.duration = (point.duration * instances + quartile) / (instances + 1);
+    point.samples += end - begin;
+    ++instances;
     begin = end;
   }
   make_monotone(points);
@@ -74,16 +87,19 @@ uint64_t paying_size(const LatencyCurve& curve, double gain) {
   return paying->batch_size;
 }
 
+bool gain_ended(const LatencyCurve& measured) {
+  const std::vector<CurvePoint>& points = measured.points();
+  return points.size() > 1 &&
+         per_item(points.back()) > per_item(points[points.size() - 2]) * (1 - kPayingGain);
+}
+
 std::optional<uint32_t> next_warm_up_size(const LatencyCurve& measured, const WarmUpLimits& limits,
                                           Duration spent, uint64_t bytes_per_item) {
   if (measured.empty()) return 1;
   const std::vector<CurvePoint>& points = measured.points();
   const CurvePoint& last = points.back();
   if (last.batch_size >= limits.max_size || points.size() >= kMostCurvePoints) return std::nullopt;
-  if (points.size() > 1 &&
-      per_item(last) > per_item(points[points.size() - 2]) * (1 - kPayingGain)) {
-    return std::nullopt;
-  }
+  if (gain_ended(measured)) return std::nullopt;
   const uint64_t size = std::min<uint64_t>(uint64_t{last.batch_size} * 2, limits.max_size);
   // A batch of twice the size takes twice the time at most.
   const Duration cost = last.duration * 2 * static_cast<int64_t>(limits.runs);
@@ -126,6 +142,23 @@ void CurveTracker::observe(uint64_t items, Duration duration) {
     }
   }
   make_monotone(points);
+  paying_items_ = paying_size(curve_);
+}
+
+void CurveTracker::remeasure(uint32_t items, Duration duration) {
+  if (curve_.empty() || items == 0 || duration <= Duration()) return;
+  const auto put = [items](std::vector<CurvePoint>& points, Duration value) {
+    auto at = std::ranges::lower_bound(points, items, {}, &CurvePoint::batch_size);
+    if (at == points.end() || at->batch_size != items) {
+      if (points.size() >= kMostCurvePoints) return;
+      at = points.insert(at, {items, value, 0});
+    }
+    at->duration = value;
+    ++at->samples;
+    make_monotone(points);
+  };
+  put(curve_.points(), duration);
+  put(baseline_.points(), scaled(duration, 1 / std::max(slow_down_, 1e-3)));
   paying_items_ = paying_size(curve_);
 }
 

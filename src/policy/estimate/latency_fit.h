@@ -15,9 +15,12 @@ inline constexpr double kPayingGain = 0.05;
 struct CurveSample {
   uint32_t batch_size = 0;
   Duration duration;
+  uint32_t instance = 0;
 };
 
-// The median of each size's samples, made monotone. Samples in any order; sizes > 0.
+// The first quartile of each size's samples on each instance, the mean of the instances, made
+// monotone: what else runs on the machine only ever adds time, and while models load that is much.
+// Samples in any order; sizes > 0.
 [[nodiscard]] LatencyCurve fit_curve(std::span<const CurveSample> samples);
 
 // The nearest non-falling sequence in the least-squares sense, points weighted alike: pool adjacent
@@ -41,6 +44,9 @@ struct WarmUpLimits {
                                                         const WarmUpLimits& limits, Duration spent,
                                                         uint64_t bytes_per_item);
 
+// Whether the last size gained less than kPayingGain over the one before it.
+[[nodiscard]] bool gain_ended(const LatencyCurve& measured);
+
 // A curve that follows what serving sees. O(points) an observation, without allocation.
 class CurveTracker {
  public:
@@ -53,6 +59,9 @@ class CurveTracker {
   // that are not observed drift to their warm-up value times the common slow-down, so that one
   // unlucky measurement does not shut a size out for ever.
   void observe(uint64_t items, Duration duration);
+  // Size `items` was measured anew, warm-up having left it out or been disturbed at it. Without
+  // effect on an empty curve and when there are kMostCurvePoints other points.
+  void remeasure(uint32_t items, Duration duration);
   [[nodiscard]] const LatencyCurve& curve() const { return curve_; }
   [[nodiscard]] uint64_t paying_items() const { return paying_items_; }
 

@@ -19,17 +19,24 @@ LatencyCurve mlp_curve() {
                        {.batch_size = 32, .duration = Duration::us(6990), .samples = 5}});
 }
 
-TEST(FitCurve, TakesTheMedianOfEachSizeAndNeverFalls) {
-  const std::vector<CurveSample> samples = {{4, Duration::us(90)},
-                                            {1, Duration::us(50)},
-                                            {1, Duration::ms(9)},
-                                            {1, Duration::us(52)},
-                                            {2, Duration::us(110)}};
+TEST(FitCurve, TakesTheFirstQuartileOfEachSizeAndNeverFalls) {
+  const std::vector<CurveSample> samples = {
+      {4, Duration::us(90)}, {1, Duration::us(53)}, {1, Duration::ms(9)},  {1, Duration::us(52)},
+      {1, Duration::us(50)}, {1, Duration::ms(8)},  {2, Duration::us(110)}};
   const LatencyCurve curve = fit_curve(samples);
   ASSERT_EQ(curve.points().size(), 3U);
   EXPECT_EQ(curve.points()[0].duration, Duration::us(52));
   EXPECT_EQ(curve.points()[1].duration, Duration::us(100));  // 110 and 90, pooled
   EXPECT_EQ(curve.points()[2].duration, Duration::us(100));
+}
+
+TEST(FitCurve, IsTheMeanOfInstances) {
+  const std::vector<CurveSample> samples = {
+      {1, Duration::us(40), 1}, {1, Duration::us(20), 0}, {1, Duration::us(22), 0}};
+  const LatencyCurve curve = fit_curve(samples);
+  ASSERT_EQ(curve.points().size(), 1U);
+  EXPECT_EQ(curve.points()[0].duration, Duration::us(30));
+  EXPECT_EQ(curve.points()[0].samples, 3U);
 }
 
 TEST(FitCurve, IsEmptyWithoutSamples) {
@@ -106,6 +113,21 @@ TEST(CurveTracker, OneOutlierMovesItLittle) {
   CurveTracker tracker(mlp_curve());
   tracker.observe(8, Duration::s(5));
   EXPECT_LT(tracker.curve().predict(8), Duration::us(2700) * 107 / 100);
+}
+
+TEST(CurveTracker, TakesUpASizeThatWarmUpDidNotReach) {
+  LatencyCurve short_curve = mlp_curve();
+  short_curve.points().resize(3);
+  CurveTracker tracker(short_curve);
+  ASSERT_EQ(tracker.paying_items(), 4U);
+  tracker.remeasure(8, Duration::us(2700));
+  EXPECT_EQ(tracker.paying_items(), 8U);
+  EXPECT_EQ(tracker.curve().predict(8), Duration::us(2700));
+  tracker.remeasure(8, Duration::us(3900));
+  EXPECT_EQ(tracker.paying_items(), 4U);
+  EXPECT_EQ(tracker.curve().points().size(), 4U);
+  tracker.remeasure(6, Duration::us(9000));  // above its neighbour: pooled
+  EXPECT_TRUE(std::ranges::is_sorted(tracker.curve().points(), {}, &CurvePoint::duration));
 }
 
 TEST(CurveTracker, AnUnluckyPointIsTriedAgain) {

@@ -211,6 +211,7 @@ policy::KeyIndex ModelDispatcher::key_of(const InferRequest& request) const {
 policy::BatchOutlook ModelDispatcher::outlook() const {
   return {.curve = &curve_.curve(),
           .paying_items = curve_.paying_items(),
+          .trial_items = trial_.size(curve_.paying_items(), rules_.max_items, queues_.items()),
           .arrivals_per_second = closed_ ? 0 : arrivals_.per_second(now_),
           .instances = static_cast<uint32_t>(instances_.size())};
 }
@@ -451,7 +452,12 @@ void ModelDispatcher::close(EndReason reason, Instant now, std::vector<ports::En
 }
 
 void ModelDispatcher::learn(uint64_t items, Duration duration) {
+  const uint64_t paying = curve_.paying_items();
   curve_.observe(items, duration);
+  if (const auto measured = trial_.on_run(items, duration, paying)) {
+    curve_.remeasure(measured->items, measured->duration);
+    trial_.settle(curve_.paying_items() >= measured->items);
+  }
   const double seen = duration.seconds() / static_cast<double>(items);
   constexpr double kWeight = 1.0 / 16;
   seconds_per_item_ =

@@ -12,6 +12,7 @@
 #include "policy/batching/form_batch.h"
 #include "policy/estimate/arrival_rate.h"
 #include "policy/estimate/latency_fit.h"
+#include "policy/estimate/size_trial.h"
 #include "ports/decision_sink.h"
 #include "ports/dispatcher.h"
 
@@ -108,6 +109,7 @@ class ModelDispatcher final : public ports::Dispatcher {
   policy::BatchQueues queues_;
   policy::ArrivalRate arrivals_;
   policy::CurveTracker curve_;
+  policy::SizeTrial trial_;
   double seconds_per_item_ = 0;  // as served, EWMA; for advice when there is no curve
 
   std::vector<CallSlot> slots_;

@@ -301,6 +301,39 @@ TEST_F(Dispatcher, ALongRunGoesToTheInstancesThread) {
   EXPECT_FALSE(submitted.inline_run);
 }
 
+// Keeps the queue deep for so many batches; each takes 1 ms and 0.1 ms an item. The largest batch.
+size_t serve_batches(Dispatcher& test, int count) {
+  size_t largest = 0;
+  for (int i = 0; i < count; ++i) {
+    while (test.dispatcher->queued_calls() < 20) test.submit();
+    test.ask();
+    const size_t size = test.batches[0].members.size();
+    largest = std::max(largest, size);
+    test.now = test.now + Duration::us(1000 + 100 * static_cast<int64_t>(size));
+    test.finish();
+    test.ended.clear();
+  }
+  return largest;
+}
+
+TEST_F(Dispatcher, ADeepQueueFindsOutThatALargerBatchPays) {
+  options.curve = LatencyCurve({{1, Duration::us(1100), 5}, {2, Duration::us(1200), 5}});
+  make();
+  EXPECT_EQ(serve_batches(*this, 16), 2U);
+  EXPECT_EQ(serve_batches(*this, 4), 4U);  // the trial
+  EXPECT_EQ(serve_batches(*this, 100), 8U);
+  const LatencyCurve curve = dispatcher->curve();
+  ASSERT_EQ(curve.points().size(), 4U);
+  EXPECT_NEAR(curve.predict(8).seconds(), 1800e-6, 20e-6);
+}
+
+TEST_F(Dispatcher, APreferredSizeIsNotExceededToTryALargerOne) {
+  options.curve = LatencyCurve({{1, Duration::us(1100), 5}, {2, Duration::us(1200), 5}});
+  options.config.batching.preferred_sizes = {2};
+  make();
+  EXPECT_EQ(serve_batches(*this, 100), 2U);
+}
+
 TEST_F(Dispatcher, EqualKeysOfDifferentLayoutsNeverMix) {
   make();
   submit();

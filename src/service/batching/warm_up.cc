@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "service/batching/compare_outputs.h"
@@ -104,28 +105,44 @@ class CurveMeasurement {
       : instances_(instances), requests_(requests), clock_(clock), began_(clock.now()) {}
 
   // A sentence when a run fails. The first run of a size is not timed: it allocates.
-  std::optional<std::string> measure(uint32_t size, bool once) {
+  std::optional<std::string> run_once(uint32_t size) {
     const Members members = view(requests_, size);
     for (const auto& instance : instances_) {
-      const Outcome first = instance->run(members);
-      if (!first) return first.error().message;
-      if (once) continue;
-      const Instant begin = clock_.now();
-      for (uint32_t i = 0; i < kMostRuns; ++i) {
-        const Instant from = clock_.now();
-        if (i + 1 >= kFewestRuns && from - begin > kTimePerSize) break;
-        const Outcome outcome = instance->run(members);
-        if (!outcome) return outcome.error().message;
-        samples_.push_back({size, clock_.now() - from});
-      }
+      const Outcome outcome = instance->run(members);
+      if (!outcome) return outcome.error().message;
     }
-    curve_ = policy::fit_curve(samples_);
     return std::nullopt;
+  }
+  std::optional<std::string> measure(uint32_t size) {
+    if (auto failure = run_once(size)) return failure;
+    return time(std::array{size});
+  }
+  // Two sizes in turn, so that what disturbs the one disturbs the other.
+  std::optional<std::string> compare(uint32_t size, uint32_t other) {
+    return time(std::array{size, other});
   }
   [[nodiscard]] Duration spent() const { return clock_.now() - began_; }
   [[nodiscard]] const LatencyCurve& curve() const { return curve_; }
 
  private:
+  std::optional<std::string> time(std::span<const uint32_t> sizes) {
+    for (uint32_t index = 0; index < instances_.size(); ++index) {
+      const Instant begin = clock_.now();
+      const Duration most = kTimePerSize * static_cast<int64_t>(sizes.size());
+      for (uint32_t i = 0; i < kMostRuns; ++i) {
+        if (i + 1 >= kFewestRuns && clock_.now() - begin > most) break;
+        for (uint32_t size : sizes) {
+          const Instant from = clock_.now();
+          const Outcome outcome = instances_[index]->run(view(requests_, size));
+          if (!outcome) return outcome.error().message;
+          samples_.push_back({size, clock_.now() - from, index});
+        }
+      }
+    }
+    curve_ = policy::fit_curve(samples_);
+    return std::nullopt;
+  }
+
   WarmUpInstances instances_;
   const std::vector<Request>& requests_;
   const ports::Clock& clock_;
@@ -147,7 +164,12 @@ std::optional<std::string> measure_curve(CurveMeasurement& measurement, const Mo
                                      bytes_per_item);
   };
   for (auto size = next(); size; size = next()) {
-    if (auto failure = measurement.measure(*size, false)) return failure;
+    if (auto failure = measurement.measure(*size)) return failure;
+    const std::vector<CurvePoint>& points = measurement.curve().points();
+    // That a size gains nothing must not be another model's doing, which loads at the same time.
+    if (!policy::gain_ended(measurement.curve()) || measurement.spent() > options.budget) continue;
+    const uint32_t before = points[points.size() - 2].batch_size;
+    if (auto failure = measurement.compare(before, *size)) return failure;
   }
   return std::nullopt;
 }
@@ -166,7 +188,7 @@ std::optional<std::string> run_sizes(CurveMeasurement& measurement, const ModelC
     if (size == 0 || size > config.max_batch_size) continue;
     if (size * std::max<uint64_t>(bytes_per_item, 1) > options.max_bytes) break;
     if (measurement.spent() > options.budget) break;
-    if (auto failure = measurement.measure(size, true)) return failure;
+    if (auto failure = measurement.run_once(size)) return failure;
   }
   return std::nullopt;
 }

@@ -75,6 +75,34 @@ TEST_F(WarmUp, MeasuresTheCurveUntilTheGainEnds) {
   EXPECT_FALSE(ran(16));
 }
 
+// Another model's loading makes every run of one size slow for a while.
+class DisturbedInstance final : public ports::RuntimeInstance {
+ public:
+  explicit DisturbedInstance(ports::testing::ManualClock& clock) : clock_(clock) {}
+  Result<ports::BatchResult, ports::RunFailure> run(
+      std::span<const InferRequest* const> members) override {
+    const bool slow = members.size() == 4 && ++runs_of_four_ <= 12;
+    clock_.advance(Duration::us(1000 + 50 * static_cast<int64_t>(members.size())) * (slow ? 5 : 1));
+    return echo_.run(members);
+  }
+  void terminate() override {}
+
+ private:
+  ports::testing::ManualClock& clock_;
+  FakeRuntimeInstance echo_;
+  int runs_of_four_ = 0;
+};
+
+TEST_F(WarmUp, ASizeThatGainsNothingIsComparedWithTheOneBefore) {
+  config.max_batch_size = 8;
+  instances.clear();
+  instances.push_back(std::make_unique<DisturbedInstance>(clock));
+  const auto report = run();
+  ASSERT_TRUE(report.has_value());
+  ASSERT_EQ(report->curve.points().size(), 4U);
+  EXPECT_EQ(report->curve.points()[2].duration, Duration::us(1200));
+}
+
 TEST_F(WarmUp, MeasuresSingleRunsOfAModelThatDoesNotMerge) {
   config.batching.enabled = false;
   const auto report = run();
