@@ -52,7 +52,16 @@ bool is_plain(char c) {
   return byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\';
 }
 
-bool is_plain(std::string_view text) {
+template <class T>
+void append_number(std::string& out, T value) {
+  char buffer[32];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  out.append(buffer, end);
+}
+
+}  // namespace
+
+bool is_plain_json(std::string_view text) {
   size_t i = 0;
   for (; i + 8 <= text.size(); i += 8) {
     uint64_t word = 0;
@@ -65,17 +74,8 @@ bool is_plain(std::string_view text) {
   return true;
 }
 
-template <class T>
-void append_number(std::string& out, T value) {
-  char buffer[32];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
-  out.append(buffer, end);
-}
-
-}  // namespace
-
 void append_json_string(std::string& out, std::string_view text) {
-  if (is_plain(text)) {
+  if (is_plain_json(text)) {
     const size_t at = out.size();
     const size_t end = at + text.size() + 2;
     // libstdc++ 12 may hand the new capacity to the operation instead of the size asked for.

@@ -51,6 +51,8 @@ class JsonWriter {
   bool need_comma_ = false;
 };
 
+// Whether `text` stands in a JSON string as it is.
+[[nodiscard]] bool is_plain_json(std::string_view text);
 // Appends `text` as a JSON string with its quotes.
 void append_json_string(std::string& out, std::string_view text);
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace baton::ports {
 
@@ -9,7 +10,7 @@ namespace baton::ports {
 class LogSink {
  public:
   virtual ~LogSink() = default;
-  virtual void write(std::string line) = 0;  // without the line feed
+  virtual void write(std::string_view line) = 0;  // without the line feed
 };
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };

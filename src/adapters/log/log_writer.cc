@@ -13,6 +13,11 @@
 #include <utility>
 
 namespace baton::adapters::log {
+namespace {
+
+constexpr size_t kKeptBytes = 1 << 20;  // a buffer that a burst made larger is given back
+
+}  // namespace
 
 LogWriter::LogWriter(int descriptor, bool owned) : descriptor_(descriptor), owned_(owned) {
   struct stat info{};
@@ -31,19 +36,18 @@ LogWriter::~LogWriter() {
   if (owned_) close(descriptor_);
 }
 
-void LogWriter::write(std::string line) {
-  bool wake = false;
+void LogWriter::write(std::string_view line) {
+  bool first = false;
   {
     const std::lock_guard lock(mutex_);
-    if (lines_.size() >= kMostLines || bytes_ + line.size() > kMostBytes) {
+    if (lines_ >= kMostLines || queued_.size() + line.size() + 1 > kMostBytes) {
       ++dropped_;
       return;
     }
-    bytes_ += line.size();
-    lines_.push_back(std::move(line));
-    wake = std::exchange(sleeping_, false);
+    first = lines_++ == 0;
+    queued_.append(line) += '\n';
   }
-  if (wake) woken_.notify_one();
+  if (first) woken_.notify_one();
 }
 
 uint64_t LogWriter::dropped() const {
@@ -53,21 +57,23 @@ uint64_t LogWriter::dropped() const {
 
 void LogWriter::run() {
   uint64_t reported = 0;
+  std::string taken;
   std::unique_lock lock(mutex_);
   for (;;) {
-    sleeping_ = lines_.empty();
-    woken_.wait(lock, [this] { return stop_ || !lines_.empty(); });
-    if (lines_.empty()) return;
-    std::vector<std::string> taken;
-    std::swap(taken, lines_);
-    bytes_ = 0;
+    woken_.wait(lock, [this] { return stop_ || lines_ > 0; });
+    if (lines_ == 0) return;
+    woken_.wait_for(lock, kGathered, [this] { return stop_.load(); });
+    taken.clear();
+    std::swap(taken, queued_);  // the two keep their memory
+    lines_ = 0;
     const uint64_t dropped = dropped_;
     lock.unlock();
     if (dropped != reported) {
-      taken.push_back("{\"dropped_lines\":" + std::to_string(dropped - reported) + "}");
+      taken += "{\"dropped_lines\":" + std::to_string(dropped - reported) + "}\n";
       reported = dropped;
     }
     write_all(taken);
+    if (taken.capacity() > kKeptBytes) taken = {};
     lock.lock();
   }
 }
@@ -83,11 +89,9 @@ bool LogWriter::wait_writable() {
   return false;
 }
 
-void LogWriter::write_all(const std::vector<std::string>& lines) {
+void LogWriter::write_all(std::string_view text) {
   // What a pipe takes without waiting once it is writable.
   constexpr size_t kPipeStep = 4096;
-  std::string text;
-  for (const std::string& line : lines) text.append(line) += '\n';
   size_t done = 0;
   while (done < text.size()) {
     if (!regular_ && !wait_writable()) return;
@@ -119,7 +123,7 @@ void TextLog::log(ports::LogLevel level, std::string message) {
   const std::string ms = std::to_string(1000 + ns / 1'000'000 % 1000);
   line.append(".").append(ms, 1).append("Z ");
   line.append(kLevels[static_cast<size_t>(level)]).append(" ").append(message);
-  sink_.write(std::move(line));
+  sink_.write(line);
 }
 
 }  // namespace baton::adapters::log

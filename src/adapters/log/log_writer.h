@@ -1,45 +1,47 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
-#include <vector>
 
 #include "ports/clock.h"
 #include "ports/log_sink.h"
 
 namespace baton::adapters::log {
 
-// Appends lines to a descriptor from a thread of its own. Any thread writes.
+// Appends lines to a descriptor from a thread of its own. Any thread writes. Lines wait for up to
+// kGathered, so that a busy server wakes the thread a few hundred times a second, not for each.
 class LogWriter final : public ports::LogSink {
  public:
   static constexpr size_t kMostLines = 65'536;
   static constexpr size_t kMostBytes = 64 << 20;  // of queued lines
+  static constexpr std::chrono::milliseconds kGathered{5};
 
   // Takes the descriptor over when `owned`.
   LogWriter(int descriptor, bool owned);
   // Writes what is queued; gives up when the descriptor takes nothing for a second.
   ~LogWriter() override;
-  void write(std::string line) override;
+  void write(std::string_view line) override;
   [[nodiscard]] uint64_t dropped() const;
 
  private:
   void run();
-  void write_all(const std::vector<std::string>& lines);
+  void write_all(std::string_view text);
   [[nodiscard]] bool wait_writable();
 
   const int descriptor_;
   const bool owned_;
   mutable std::mutex mutex_;
   std::condition_variable woken_;
-  std::vector<std::string> lines_;
-  size_t bytes_ = 0;  // of lines_
+  std::string queued_;  // lines with their line feeds
+  size_t lines_ = 0;    // in queued_
   uint64_t dropped_ = 0;
-  bool sleeping_ = false;
   std::atomic<bool> stop_{false};
   bool regular_ = false;  // a file: never makes its writer wait for a reader
   std::thread thread_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "domain/end_reason.h"
 #include "domain/request.h"
@@ -29,11 +30,12 @@ class AccessLog {
   void write(const AccessRecord& record);
 
  private:
-  void append_time(std::string& line);
   const ports::Clock& clock_;
   ports::LogSink* sink_;
   int64_t cached_second_ = -1;
   std::string cached_text_;  // "2026-01-31T12:00:00" of the cached second
+  std::vector<char> line_;   // the memory that lines are built in
+  std::string escaped_;      // the memory that names are escaped in
 };
 
 }  // namespace baton::service

@@ -11,7 +11,7 @@ namespace {
 
 class Lines final : public ports::LogSink {
  public:
-  void write(std::string line) override { lines.push_back(std::move(line)); }
+  void write(std::string_view line) override { lines.emplace_back(line); }
   std::vector<std::string> lines;
 };
 
@@ -40,6 +40,26 @@ TEST(AccessLog, WritesOneJsonLineWithTheEndReason) {
             std::string::npos);
   EXPECT_NE(line.find(R"("total_us":2500,"trace_id":"000000000000000000000000000000ab"})"),
             std::string::npos);
+}
+
+TEST(AccessLog, LongTextsThatAreEscapedFit) {
+  ports::testing::ManualClock clock;
+  Lines lines;
+  AccessLog log(clock, &lines);
+  RequestContext context;
+  context.tenant = std::string(1000, '\x01');
+  log.write({.context = &context,
+             .model = std::string(2000, '"'),
+             .message = "\xff",
+             .timings = {},
+             .ended = {}});
+  context.tenant = "t";
+  log.write({.context = &context, .model = "m", .message = {}, .timings = {}, .ended = {}});
+  ASSERT_EQ(lines.lines.size(), 2U);
+  EXPECT_NE(lines.lines[0].find("\\u0001\\u0001\",\"class\":\""), std::string::npos);
+  EXPECT_GT(lines.lines[0].size(), 10'000U);
+  EXPECT_NE(lines.lines[1].find("\"tenant\":\"t\",\"class\""), std::string::npos);
+  EXPECT_EQ(lines.lines[1].back(), '}');
 }
 
 TEST(AccessLog, WithoutASinkNothingIsWritten) {

@@ -27,7 +27,7 @@ class FixedDirectory final : public ports::ModelDirectory {
 
 class Lines final : public ports::LogSink {
  public:
-  void write(std::string line) override { lines.push_back(std::move(line)); }
+  void write(std::string_view line) override { lines.emplace_back(line); }
   std::vector<std::string> lines;
 };
 

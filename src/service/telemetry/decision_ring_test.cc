@@ -51,7 +51,7 @@ TEST(DecisionRing, ReadersNeverSeeHalfADecision) {
 
 class Lines final : public ports::LogSink {
  public:
-  void write(std::string line) override { lines.push_back(std::move(line)); }
+  void write(std::string_view line) override { lines.emplace_back(line); }
   std::vector<std::string> lines;
 };
 
