@@ -106,10 +106,7 @@ def runs_of(served, model):
 
 def batches(served, model, count):
     """The batch sizes of the last `count` requests of a model that were answered well, from the access log."""
-    def lines():
-        found = [line for line in served.access_lines() if line["model"] == model and line["end_reason"] == "ok"]
-        return found if len(found) >= count else None
-    return [line["batch"] for line in server.wait_for(lines, 5, "the access log")[-count:]]
+    return [line["batch"] for line in served.lines_of(model) if line["end_reason"] == "ok"][-count:]
 
 
 # -- forming batches
@@ -298,11 +295,8 @@ def test_a_deadline_also_ends_a_run(served, calls):
 
 def wait_for_a_free_instance(served):
     """How many seconds a request to `single` waits before its run begins."""
-    count = len(served.access_lines())
     assert served.infer("single", infer_body()).status == 200
-    line = server.wait_for(lambda: [line for line in served.access_lines()[count:] if line["end_reason"] == "ok"],
-                           5, "the access log")[-1]
-    return line["queue_us"] / 1e6
+    return [line for line in served.lines_of("single") if line["end_reason"] == "ok"][-1]["queue_us"] / 1e6
 
 
 def test_a_timeout_from_the_configuration_is_for_the_queue_alone(served, calls):
@@ -465,7 +459,7 @@ def test_a_run_for_nobody_is_stopped(served, calls):
     server.wait_for(lambda: served.metric("baton_running_requests", model="single") == 1, 5, "a run")
     calls.close()
     assert wait_for_a_free_instance(served) < 1.0
-    ends = [line["end_reason"] for line in served.access_lines() if line["model"] == "single"]
+    ends = [line["end_reason"] for line in served.lines_of("single")]
     assert ends[-2:] == ["client_gone", "ok"]
 
 

@@ -73,13 +73,8 @@ def test_requests_batched_by_the_server_equal_some_batch_of_onnxruntime(client, 
     # Each answer equals, bit for bit, what ONNX Runtime gives for that row in a batch of the size that the
     # access log says it ran in: rows are independent, so only the size matters.
     many = [sample("mlp", seed) for seed in range(48)]
-    count = len(real.access_lines())
     answers = client.infer_many("mlp", many)
-
-    def lines():
-        found = [line for line in real.access_lines()[count:] if line["model"] == "mlp"]
-        return found if len(found) >= 48 else None
-    sizes = {line["batch"] for line in conftest.server.wait_for(lines, 5, "the access log")}
+    sizes = {line["batch"] for line in real.lines_of("mlp")[-48:]}
     session = reference.session(real_models / "mlp/1/model.onnx")
     for arrays, answer in zip(many, answers):
         expected = {session.run(None, {"input": numpy.repeat(arrays["input"], size, 0)})[0][:1].tobytes()

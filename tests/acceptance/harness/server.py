@@ -163,6 +163,15 @@ class Server:
         text = self.access_file.read_text() if self.access_file.exists() else ""
         return [json.loads(line) for line in text.split("\n")[:-1]]
 
+    def lines_of(self, model):
+        """A model's lines once there is one for each of its requests that has ended: they are written a little later."""
+        ended = self.metric("baton_requests_total", model=model)
+
+        def lines():
+            found = [line for line in self.access_lines() if line["model"] == model]
+            return found if len(found) >= ended else None
+        return wait_for(lines, 5, f"the access log's lines of {model}") if ended else []
+
     def request(self, path, *, method="GET", body=None, headers=None, protocol="http", timeout_s=30):
         url = f"http://{self.address(protocol)}{path}"
         request = urllib.request.Request(url, data=body, headers=headers or {}, method=method)
