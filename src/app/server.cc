@@ -135,8 +135,8 @@ Result<void, LoadFailure> Server::prepare() {
   repository_ = adapters::repository::make_folder_repository(config().repositories);
   BATON_ASSIGN(runtime_, adapters::onnx::open_onnxruntime({find_ort_library(config().ort_library)},
                                                           log_, clock_));
-  log_.log(ports::LogLevel::kInfo, "baton " + std::string(kBatonVersion) + ", ONNX Runtime " +
-                                       adapters::onnx::onnxruntime_version(*runtime_));
+  log_.log(ports::LogLevel::kInfo,
+           "baton " + std::string(kBatonVersion) + ", ONNX Runtime " + runtime_->version());
   return {};
 }
 

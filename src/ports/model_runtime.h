@@ -57,6 +57,8 @@ class RuntimeLoader {
   virtual ~RuntimeLoader() = default;
   virtual Result<std::unique_ptr<ModelRuntime>, LoadFailure> load(
       const std::string& file, const RuntimeOptions& options) = 0;
+  // Of the library that executes models: what was measured with one does not hold for another.
+  [[nodiscard]] virtual std::string version() const = 0;
 };
 
 }  // namespace baton::ports

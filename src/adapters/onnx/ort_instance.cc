@@ -116,15 +116,23 @@ ports::RunFailure OrtInstance::failed(const std::string& cause) {
 Result<ports::BatchResult, ports::RunFailure> OrtInstance::run(Members members) {
   const bool pooled = known_shapes_;
   auto result = run_bound(members);
-  if (!result.has_value() && pooled && !result.error().terminated) {
+  if (result.has_value()) {
+    shapes_held_ = shapes_held_ || pooled;
+  } else if (pooled && !result.error().terminated && may_be_of_shapes(result.error().message)) {
     // Perhaps an output has another shape than the file declares: then from now on without buffers
-    // of our own. A run that fails for another reason fails again.
+    // of our own.
     known_shapes_ = false;
     result = run_bound(members);
     known_shapes_ = !result.has_value();
   }
   if (result.has_value() || result.error().terminated) return result;
   return fail(failed(result.error().message));
+}
+
+// A model whose shapes have held before fails for its values, which a second run does not change,
+// unless the library speaks of shapes.
+bool OrtInstance::may_be_of_shapes(const std::string& cause) const {
+  return !shapes_held_ || cause.find("shape") != std::string::npos;
 }
 
 Result<ports::BatchResult, ports::RunFailure> OrtInstance::run_bound(Members members) {

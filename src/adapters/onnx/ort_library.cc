@@ -81,7 +81,7 @@ class OrtLoader final : public ports::RuntimeLoader {
     return std::make_unique<OrtRuntime>(shared_, std::move(session), std::move(signature));
   }
 
-  [[nodiscard]] const std::string& version() const { return shared_->version; }
+  [[nodiscard]] std::string version() const override { return shared_->version; }
 
  private:
   bool apply(OrtSessionOptions& session_options, const RuntimeOptions& options,
@@ -102,6 +102,12 @@ class OrtLoader final : public ports::RuntimeLoader {
            ort_ok(api,
                   options.memory_pattern ? api.EnableMemPattern(out) : api.DisableMemPattern(out),
                   error) &&
+           ort_ok(api, api.SessionOptionsSetCustomCreateThreadFn(out, &PoolThreads::create),
+                  error) &&
+           ort_ok(api,
+                  api.SessionOptionsSetCustomThreadCreationOptions(out, shared_->threads.get()),
+                  error) &&
+           ort_ok(api, api.SessionOptionsSetCustomJoinThreadFn(out, &PoolThreads::join), error) &&
            // Spinning pools burn cores that other models need (onnxruntime#17011, #11841).
            ort_ok(api, api.AddSessionConfigEntry(out, "session.intra_op.allow_spinning", "0"),
                   error) &&
@@ -143,6 +149,7 @@ Result<std::unique_ptr<ports::RuntimeLoader>, LoadFailure> open_onnxruntime(
   shared->version = version;
   shared->log = &log;
   shared->clock = &clock;
+  shared->threads = std::make_unique<PoolThreads>();
   std::string error;
   shared->env = ort_make<OrtEnv>(
       *api, api->ReleaseEnv,
@@ -162,11 +169,6 @@ Result<std::unique_ptr<ports::RuntimeLoader>, LoadFailure> open_onnxruntime(
   if (!shared->cpu) return fail(LoadFailure{"ONNX Runtime does not start: " + error});
   static_cast<void>(api->DisableTelemetryEvents(shared->env.get()));
   return std::make_unique<OrtLoader>(std::move(shared));
-}
-
-std::string onnxruntime_version(const ports::RuntimeLoader& loader) {
-  const auto* ort = dynamic_cast<const OrtLoader*>(&loader);
-  return ort != nullptr ? ort->version() : "";
 }
 
 }  // namespace baton::adapters::onnx

@@ -20,7 +20,4 @@ struct OrtOptions {
 [[nodiscard]] Result<std::unique_ptr<ports::RuntimeLoader>, LoadFailure> open_onnxruntime(
     const OrtOptions& options, ports::Log& log, const ports::Clock& clock);
 
-// "1.29.0", of the opened library; empty for other loaders.
-[[nodiscard]] std::string onnxruntime_version(const ports::RuntimeLoader& loader);
-
 }  // namespace baton::adapters::onnx

@@ -8,6 +8,7 @@
 
 #include "adapters/onnx/ort_handles.h"
 #include "adapters/onnx/output_pool.h"
+#include "adapters/onnx/pool_threads.h"
 #include "ports/clock.h"
 #include "ports/log_sink.h"
 #include "ports/model_runtime.h"
@@ -22,6 +23,7 @@ struct OrtShared {
   ports::Log* log = nullptr;
   const ports::Clock* clock = nullptr;
   std::string version;
+  std::unique_ptr<PoolThreads> threads;  // outlives every session
 };
 
 class OrtRuntime final : public ports::ModelRuntime {
@@ -80,6 +82,7 @@ class OrtInstance final : public ports::RuntimeInstance {
   bool bind_outputs(Members members, std::string& error);
   bool bind_pooled_outputs(uint64_t rows, std::string& error);
   bool bind_arena_outputs(std::string& error);
+  [[nodiscard]] bool may_be_of_shapes(const std::string& cause) const;
   Result<ports::BatchResult, ports::RunFailure> run_bound(Members members);
   bool execute(std::string& error);
   Result<ports::BatchResult, ports::RunFailure> collect(Members members);
@@ -103,6 +106,7 @@ class OrtInstance final : public ports::RuntimeInstance {
   std::vector<const TensorSpec*> served_outputs_;  // that the configuration chose
   std::vector<const TensorSpec*> wanted_outputs_;  // of this run
   bool known_shapes_ = false;                      // of all served outputs
+  bool shapes_held_ = false;                       // in a run that wrote to pooled buffers
   std::shared_ptr<OutputPool> pool_;
   std::unique_ptr<OutputSet> outputs_;  // of this run; null: from the arena
   uint64_t bound_set_ = 0;              // number of the set that is bound; 0: none

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstring>
@@ -143,6 +146,81 @@ TEST_F(OrtTest, AnOutputOfAnotherShapeThanDeclaredIsServed) {
     ASSERT_TRUE(result.has_value()) << log_.last;
     EXPECT_EQ(result->results[0].outputs[0].shape, (Shape{2, 16}));
   }
+}
+
+TEST_F(OrtTest, AnOutputOfAnotherShapeIsServedAfterOthersHeld) {
+  const auto runtime = load(testing::add_sub_model());
+  auto instance = runtime->create_instance(batching());
+  const std::vector<int32_t> values(32, 4);
+  InferRequest request = add_request(values, values);
+  const std::array<const InferRequest*, 1> members = {&request};
+  ASSERT_TRUE((*instance)->run(members).has_value());
+  request.items = 1;
+  EXPECT_TRUE((*instance)->run(members).has_value()) << log_.last;
+}
+
+// Counts how often it is read: a run reads it twice.
+class CountingClock final : public ports::Clock {
+ public:
+  Instant now() const override {
+    ++reads;
+    return {};
+  }
+  WallTime wall() const override { return {}; }
+  mutable int reads = 0;
+};
+
+TEST_F(OrtTest, ARunThatFailsForItsValuesIsNotRunAgain) {
+  CountingClock clock;
+  auto opened = open_onnxruntime({getenv("BATON_ORT_LIBRARY")}, log_, clock);
+  ASSERT_TRUE(opened.has_value());
+  loader_ = std::move(*opened);
+  testing::OnnxGraph graph;
+  graph.weights("table", std::vector<int64_t>{4, 2}, std::vector<float>(8, 1));
+  graph.node("Gather", {"table", "row"}, {"y"});
+  graph.input("row", testing::kOnnxInt64, std::vector<int64_t>{-1});
+  graph.output("y", testing::kOnnxFloat, std::vector<int64_t>{-1, 2});
+  const auto runtime = load(graph.model());
+  auto instance = runtime->create_instance(batching());
+  int64_t row = 3;
+  InferRequest request;
+  request.items = 1;
+  request.inputs.push_back({"row", DataType::kInt64, {1}, std::as_bytes(std::span(&row, 1))});
+  const std::array<const InferRequest*, 1> members = {&request};
+  ASSERT_TRUE((*instance)->run(members).has_value()) << log_.last;
+  row = 9;
+  clock.reads = 0;
+  EXPECT_FALSE((*instance)->run(members).has_value());
+  EXPECT_EQ(clock.reads, 2) << log_.last;
+}
+
+// Nice values of this process's threads of that name.
+std::vector<int> nice_of(const std::string& name) {
+  std::vector<int> found;
+  for (const auto& entry : fs::directory_iterator("/proc/self/task")) {
+    std::string comm;
+    std::getline(std::ifstream(entry.path() / "comm") >> std::ws, comm);
+    if (comm != name) continue;
+    found.push_back(
+        getpriority(PRIO_PROCESS, static_cast<id_t>(std::stoi(entry.path().filename()))));
+  }
+  return found;
+}
+
+TEST_F(OrtTest, PoolThreadsAreNotAsNiceAsTheirLoader) {
+  const std::string path = (folder_ / "model.onnx").string();
+  std::ofstream(path, std::ios::binary) << testing::add_sub_model();
+  std::unique_ptr<ports::ModelRuntime> runtime;
+  std::thread loader([&] {
+    setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), 10);
+    RuntimeOptions options;
+    options.intra_op_threads = 3;
+    auto loaded = loader_->load(path, options);
+    if (loaded.has_value()) runtime = std::move(*loaded);
+  });
+  loader.join();
+  ASSERT_NE(runtime, nullptr);
+  EXPECT_EQ(nice_of("baton-ort"), std::vector<int>(2, 0));
 }
 
 TEST_F(OrtTest, RequestsOfOtherShapesTakeTurns) {

@@ -57,6 +57,7 @@ class EchoLoader final : public ports::RuntimeLoader {
     if (file.starts_with("broken")) return fail(LoadFailure{"it is broken"});
     return std::make_unique<EchoRuntime>(Shape{1, 2});
   }
+  [[nodiscard]] std::string version() const override { return "echo-1"; }
 };
 
 class MemoryStore final : public ports::StateStore {

@@ -108,9 +108,9 @@ Result<ports::LoadedVersion, LoadFailure> load_version(const LoadPorts& ports,
                                                        const std::function<void()>& on_warming) {
   BATON_ASSIGN(OpenedVersion opened, open_version(ports, request));
   on_warming();
-  const ports::CurveKey key{
-      request.model.name, request.version,
-      ports.repository.fingerprint(opened.file) + ":" + options_text(opened.config)};
+  const ports::CurveKey key{request.model.name, request.version,
+                            ports.repository.fingerprint(opened.file) + ":" +
+                                options_text(opened.config) + ":" + ports.runtime.version()};
   ports::LoadedVersion loaded;
   loaded.version = request.version;
   loaded.curve_key = key;

@@ -164,7 +164,7 @@ class Server:
         return [json.loads(line) for line in text.split("\n")[:-1]]
 
     def lines_of(self, model):
-        """A model's lines once there is one for each of its requests that has ended: they are written a little later."""
+        """A model's lines once there is one for each of its requests that has ended: they come a little later."""
         ended = self.metric("baton_requests_total", model=model)
 
         def lines():
