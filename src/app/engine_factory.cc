@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "adapters/instances/hand_over.h"
 #include "service/batching/model_dispatcher.h"
 #include "service/batching/permits.h"
 
@@ -24,7 +25,11 @@ struct InProcessEngines::Served {
 
 InProcessEngines::InProcessEngines(const ServerConfig& config, const ports::Clock& clock,
                                    ports::Log& log, uint32_t cpus)
-    : config_(config), clock_(clock), log_(log), cpus_(cpus) {
+    : config_(config),
+      clock_(clock),
+      log_(log),
+      cpus_(cpus),
+      hand_over_(adapters::measure_hand_over()) {
   const uint32_t permits = config.cpu_permits != 0 ? config.cpu_permits : cpus;
   permits_ =
       std::make_shared<adapters::CpuPermits>(std::make_unique<service::LedgerPermits>(permits));
@@ -39,7 +44,7 @@ std::shared_ptr<ports::EnginePort> InProcessEngines::make(ports::LoadedVersion l
   options.limits = config_.limits.queue;
   options.curve = std::move(loaded.curve);
   // A run that may last longer than predicted would hold up its worker's other clients.
-  if (!loaded.steady_runs) options.hand_over = Duration();
+  options.hand_over = loaded.steady_runs ? hand_over_ : Duration();
   auto dispatcher =
       std::make_unique<service::ModelDispatcher>(std::move(options), served->decisions);
   adapters::InstanceEngineOptions engine_options;

@@ -30,6 +30,7 @@ class InProcessEngines final : public ports::EngineFactory {
   const ports::Clock& clock_;
   ports::Log& log_;
   const uint32_t cpus_;
+  const Duration hand_over_;
   std::shared_ptr<adapters::CpuPermits> permits_;
   std::vector<std::shared_ptr<Served>> served_;
 };

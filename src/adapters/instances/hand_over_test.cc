@@ -1,0 +1,15 @@
+#include "adapters/instances/hand_over.h"
+
+#include <gtest/gtest.h>
+
+namespace baton::adapters {
+namespace {
+
+TEST(HandOver, IsWithinWhatThreadsTake) {
+  const Duration measured = measure_hand_over();
+  EXPECT_GE(measured, Duration::us(1));
+  EXPECT_LE(measured, Duration::us(100));
+}
+
+}  // namespace
+}  // namespace baton::adapters
