@@ -29,7 +29,7 @@ InProcessEngines::InProcessEngines(const ServerConfig& config, const ports::Cloc
       clock_(clock),
       log_(log),
       cpus_(cpus),
-      hand_over_(adapters::measure_hand_over()) {
+      hand_over_(adapters::measure_hand_over(clock)) {
   const uint32_t permits = config.cpu_permits != 0 ? config.cpu_permits : cpus;
   permits_ =
       std::make_shared<adapters::CpuPermits>(std::make_unique<service::LedgerPermits>(permits));

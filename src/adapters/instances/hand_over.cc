@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -48,15 +47,14 @@ class Exchange {
 
 }  // namespace
 
-Duration measure_hand_over() {
+Duration measure_hand_over(const ports::Clock& clock) {
   Exchange exchange;
   std::thread other([&] { exchange.answer(1); });
   std::array<Duration, kExchanges> spent{};
   for (Duration& one : spent) {
-    const auto begin = std::chrono::steady_clock::now();
+    const Instant begin = clock.now();
     exchange.serve(1);
-    const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
-    one = Duration::ns(took.count());
+    one = clock.now() - begin;
   }
   exchange.end();
   other.join();
