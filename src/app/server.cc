@@ -13,6 +13,7 @@
 #include <optional>
 #include <thread>
 
+#include "adapters/control/control_loop.h"
 #include "adapters/http/http_server.h"
 #include "adapters/jobs/job_pool.h"
 #include "adapters/log/log_writer.h"
@@ -82,7 +83,7 @@ class Server {
   std::unique_ptr<adapters::log::LogWriter> decision_log_;
   std::unique_ptr<service::AccessControl> access_;
   service::Telemetry telemetry_;
-  http::WorkerLoop controller_;
+  adapters::ControlLoop controller_{clock_};
   std::unique_ptr<ports::ModelRepository> repository_;
   std::unique_ptr<ports::RuntimeLoader> runtime_;
   std::unique_ptr<ports::StateStore> store_;
