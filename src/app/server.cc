@@ -1,5 +1,6 @@
 #include "app/server.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -28,6 +29,7 @@
 #include "domain/version.h"
 #include "service/access/api_keys.h"
 #include "service/fleet/fleet_service.h"
+#include "service/gateway/metrics_front.h"
 
 namespace baton::app {
 namespace {
@@ -66,9 +68,12 @@ class Server {
   Result<void, LoadFailure> prepare();
   Result<void, LoadFailure> load_access();
   void make_workers();
-  Result<uint16_t, LoadFailure> listen_http(uint16_t port, bool metrics);
+  Result<uint16_t, LoadFailure> listen_http(const std::string& name, uint16_t port,
+                                            std::vector<http::HttpWorker> handlers);
   Result<void, LoadFailure> listen();
   Result<void, LoadFailure> write_ports() const;
+  [[nodiscard]] service::ProcessCounts process_counts() const;
+  void start_threads();
   void write_decisions();
   void on_signal(int number);
   void drain();
@@ -90,9 +95,12 @@ class Server {
   InProcessEngines engines_;
   std::unique_ptr<service::FleetService> fleet_;
   std::vector<std::unique_ptr<Worker>> workers_;
+  http::WorkerLoop metrics_loop_;
+  std::unique_ptr<service::MetricsFront> metrics_;
   std::vector<std::unique_ptr<http::HttpServer>> servers_;  // inference, then metrics
   std::unique_ptr<GrpcListener> grpc_;                      // null: not served
   std::unique_ptr<adapters::jobs::JobPool> jobs_;
+  std::thread metrics_thread_;
   uint16_t http_port_ = 0;
   uint16_t metrics_port_ = 0;
   std::optional<uint16_t> grpc_port_;
@@ -156,31 +164,27 @@ void Server::make_workers() {
   }
 }
 
-Result<uint16_t, LoadFailure> Server::listen_http(uint16_t port, bool metrics) {
+Result<uint16_t, LoadFailure> Server::listen_http(const std::string& name, uint16_t port,
+                                                  std::vector<http::HttpWorker> handlers) {
   http::HttpServerOptions options;
   options.address = config().listen.host;
   options.port = port;
   options.limits.body_bytes = config().limits.max_body_bytes;
   options.connections_max = config().limits.max_connections;
-  std::vector<http::HttpWorker> handlers;
-  for (const auto& worker : workers_) {
-    if (metrics) {
-      handlers.push_back({&worker->loop(), &worker->metrics()});
-      break;
-    }
-    handlers.push_back({&worker->loop(), &worker->http()});
-  }
   servers_.push_back(std::make_unique<http::HttpServer>(options, std::move(handlers), clock_));
   auto bound = servers_.back()->listen();
-  if (!bound.has_value()) {
-    return fail(LoadFailure{(metrics ? "metrics: " : "http: ") + bound.error()});
-  }
+  if (!bound.has_value()) return fail(LoadFailure{name + ": " + bound.error()});
   return *bound;
 }
 
 Result<void, LoadFailure> Server::listen() {
-  BATON_ASSIGN(http_port_, listen_http(config().listen.http_port, false));
-  BATON_ASSIGN(metrics_port_, listen_http(config().listen.metrics_port, true));
+  std::vector<http::HttpWorker> handlers;
+  for (const auto& worker : workers_) handlers.push_back({&worker->loop(), &worker->http()});
+  BATON_ASSIGN(http_port_, listen_http("http", config().listen.http_port, std::move(handlers)));
+  metrics_ = std::make_unique<service::MetricsFront>(*fleet_, telemetry_,
+                                                     [this] { return process_counts(); });
+  BATON_ASSIGN(metrics_port_, listen_http("metrics", config().listen.metrics_port,
+                                          {{&metrics_loop_, metrics_.get()}}));
   if (config().listen.grpc) {
     BATON_ASSIGN(grpc_, listen_grpc(config(), workers_, clock_));
     if (grpc_) grpc_port_ = grpc_->port();
@@ -210,6 +214,31 @@ Result<void, LoadFailure> Server::write_ports() const {
   return {};
 }
 
+// On the metrics loop.
+service::ProcessCounts Server::process_counts() const {
+  service::ProcessCounts counts;
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    const http::HttpServerCounters now = servers_[i]->counters();
+    counts.listeners.push_back({.name = i == 0 ? "http" : "metrics",
+                                .open = now.open,
+                                .accepted = now.accepted,
+                                .refused = now.refused,
+                                .timeouts = now.timeouts,
+                                .bad_requests = now.bad_requests,
+                                .receiving = now.receiving});
+  }
+  counts.logs.push_back({"application", error_log_.dropped()});
+  if (access_log_) counts.logs.push_back({"access", access_log_->dropped()});
+  if (decision_log_) counts.logs.push_back({"decisions", decision_log_->dropped()});
+  return counts;
+}
+
+void Server::start_threads() {
+  for (const auto& worker : workers_) worker->start();
+  metrics_thread_ = std::thread([this] { metrics_loop_.run(); });
+  pthread_setname_np(metrics_thread_.native_handle(), "baton-metrics");
+}
+
 Result<int, LoadFailure> Server::run() {
   BATON_TRY(prepare());
   jobs_ = std::make_unique<adapters::jobs::JobPool>(std::max(config().loader_threads, 1U));
@@ -230,7 +259,7 @@ Result<int, LoadFailure> Server::run() {
     controller_.post([this, number] { on_signal(number); });
   });
   auto started = fleet_->start();
-  for (const auto& worker : workers_) worker->start();
+  start_threads();
   auto written = started.has_value() ? write_ports() : started;
   if (written.has_value()) {
     fleet_->save_curves_periodically(controller_);
@@ -287,6 +316,8 @@ void Server::finish() {
     worker->loop().post([&loop = worker->loop()] { loop.stop(); });
   }
   for (const auto& worker : workers_) worker->join();
+  metrics_loop_.stop();
+  metrics_thread_.join();
   log_.log(ports::LogLevel::kInfo, "stopped");
 }
 

@@ -11,7 +11,6 @@ Worker::Worker(const WorkerPorts& ports, const service::GatewayOptions& options)
       access_log_(ports.clock, ports.access_log),
       gateway_({ports.clock, loop_, loop_, ports.models, ports.telemetry, access_log_}, options),
       http_(gateway_, ports.clock, ports.telemetry, ports.access),
-      metrics_(gateway_, ports.telemetry),
       typed_(gateway_, ports.clock, ports.access) {}
 
 Worker::~Worker() {

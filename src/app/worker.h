@@ -35,7 +35,6 @@ class Worker {
 
   [[nodiscard]] adapters::http::WorkerLoop& loop() { return loop_; }
   [[nodiscard]] service::HttpFront& http() { return http_; }
-  [[nodiscard]] service::MetricsFront& metrics() { return metrics_; }
   [[nodiscard]] service::TypedFront& typed() { return typed_; }
 
  private:
@@ -44,7 +43,6 @@ class Worker {
   service::AccessLog access_log_;
   service::Gateway gateway_;
   service::HttpFront http_;
-  service::MetricsFront metrics_;
   service::TypedFront typed_;
   std::thread thread_;
 };

@@ -51,10 +51,12 @@ struct HttpWorker {
 };
 
 struct HttpServerCounters {
-  uint64_t open = 0;       // connections now
-  uint64_t accepted = 0;   // since the start
-  uint64_t refused = 0;    // over connections_max
-  uint64_t receiving = 0;  // bytes of bodies that are not complete
+  uint64_t open = 0;          // connections now
+  uint64_t accepted = 0;      // since the start
+  uint64_t refused = 0;       // over connections_max
+  uint64_t receiving = 0;     // bytes of bodies that are not complete
+  uint64_t timeouts = 0;      // requests that came, or answers that were taken, too slowly
+  uint64_t bad_requests = 0;  // refused by the codec for what they are
 };
 
 // Serves HTTP/1.1 on one address. One listener hands each connection to the worker with the fewest:

@@ -271,8 +271,7 @@ void Gateway::record_refused(const RequestContext& context, std::string_view mod
                            .ended = ports_.clock.now()});
 }
 
-ServerReadiness Gateway::server_ready() {
-  const ports::Directory& current = directory();
+ServerReadiness server_readiness(const ports::Directory& current) {
   if (!current.accepting) return {false, "the server is shutting down"};
   if (!current.complete) return {false, "the server is looking for its models"};
   std::string reason;

@@ -62,6 +62,7 @@ struct ServerReadiness {
   bool ready = false;
   std::string reason;  // why not, naming the models
 };
+[[nodiscard]] ServerReadiness server_readiness(const ports::Directory& directory);
 
 // What one worker gives its gateway; all of it outlives the gateway.
 struct GatewayPorts {
@@ -97,7 +98,7 @@ class Gateway {
   void record_refused(const RequestContext& context, std::string_view model,
                       const Refusal& refusal);
 
-  [[nodiscard]] ServerReadiness server_ready();
+  [[nodiscard]] ServerReadiness server_ready() { return server_readiness(directory()); }
   // Errors: kNotFound, or kNotReady when the model has no version at all. Valid during this turn.
   [[nodiscard]] Result<ModelView, Refusal> view(const std::string& model,
                                                 std::optional<int64_t> version);

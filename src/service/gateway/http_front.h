@@ -51,21 +51,4 @@ class HttpFront final : public protocol::http1::HttpHandler {
   std::unordered_map<uint64_t, std::unique_ptr<Call>> calls_;  // by exchange; never iterated
 };
 
-// The metrics port: GET /metrics and the health routes.
-class MetricsFront final : public protocol::http1::HttpHandler {
- public:
-  MetricsFront(Gateway& gateway, const Telemetry& telemetry)
-      : gateway_(gateway), telemetry_(telemetry) {}
-  std::optional<protocol::http1::HttpResponse> on_head(const protocol::http1::HttpRequest& head,
-                                                       std::optional<uint64_t> length) override;
-  void on_request(protocol::http1::ExchangeId id, protocol::http1::HttpRequest request,
-                  protocol::http1::HttpResponder& responder) override;
-  void on_client_gone(protocol::http1::ExchangeId) override {}
-  protocol::http1::HttpResponse render_codec_error(int status, std::string_view message) override;
-
- private:
-  Gateway& gateway_;
-  const Telemetry& telemetry_;
-};
-
 }  // namespace baton::service
