@@ -197,6 +197,11 @@ int run(int argc, char** argv) {
   sim_run->add_option("--duration", sim.seconds, "Simulated time, such as 600s")
       ->transform(CLI::AsNumberWithUnit(kSeconds));
   sim_run->add_option("--fault", sim.fault, "A planted fault that the run must find");
+  sim_run->add_option("--decisions", sim.decisions, "Write the decision log there");
+  std::string decision_log;
+  auto* sim_replay = sim_command->add_subcommand(
+      "replay", "Decide a decision log again and compare: 0 equal, 1 differs, 3 incomplete");
+  sim_replay->add_option("file", decision_log, "The log, live or simulated")->required();
 
   std::string what;
   auto* config_command = app.add_subcommand("config", "Describe the configuration file");
@@ -216,6 +221,7 @@ int run(int argc, char** argv) {
   if (config_command->parsed()) return describe_config(what);
   if (completion_command->parsed()) return complete(app, shell);
   if (version_command->parsed()) return version(as_json);
+  if (sim_replay->parsed()) return run_replay(decision_log, as_json);
   sim.as_json = as_json;
   return run_sim(sim);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -75,6 +76,7 @@ class Server {
   [[nodiscard]] service::ProcessCounts process_counts() const;
   void start_threads();
   void write_decisions();
+  void write_decisions_periodically();
   void on_signal(int number);
   void drain();
   void finish();
@@ -104,6 +106,7 @@ class Server {
   uint16_t http_port_ = 0;
   uint16_t metrics_port_ = 0;
   std::optional<uint16_t> grpc_port_;
+  std::atomic<uint64_t> decisions_missed_{0};
   size_t draining_ = 0;
   int signals_ = 0;
 };
@@ -159,8 +162,10 @@ void Server::make_workers() {
   options.max_timeout = config().limits.max_timeout;
   for (size_t i = 0; i < count; ++i) {
     options.worker = i;
-    workers_.push_back(std::make_unique<Worker>(
-        WorkerPorts{clock_, *fleet_, telemetry_, access_.get(), access_log_.get()}, options));
+    workers_.push_back(
+        std::make_unique<Worker>(WorkerPorts{clock_, *fleet_, telemetry_, access_.get(),
+                                             access_log_.get(), decision_log_ != nullptr},
+                                 options));
   }
 }
 
@@ -230,6 +235,7 @@ service::ProcessCounts Server::process_counts() const {
   counts.logs.push_back({"application", error_log_.dropped()});
   if (access_log_) counts.logs.push_back({"access", access_log_->dropped()});
   if (decision_log_) counts.logs.push_back({"decisions", decision_log_->dropped()});
+  counts.decisions_missed = decisions_missed_.load(std::memory_order_relaxed);
   return counts;
 }
 
@@ -263,7 +269,7 @@ Result<int, LoadFailure> Server::run() {
   auto written = started.has_value() ? write_ports() : started;
   if (written.has_value()) {
     fleet_->save_curves_periodically(controller_);
-    write_decisions();
+    write_decisions_periodically();
     controller_.run();
   }
   finish();
@@ -273,8 +279,15 @@ Result<int, LoadFailure> Server::run() {
 
 void Server::write_decisions() {
   if (!decision_log_) return;
-  engines_.write_decisions(*decision_log_);
-  controller_.arm(clock_.now() + kDecisionsEvery, [this] { write_decisions(); });
+  uint64_t missed = engines_.write_decisions(*decision_log_);
+  for (const auto& worker : workers_) missed += worker->write_decisions(*decision_log_);
+  decisions_missed_.fetch_add(missed, std::memory_order_relaxed);
+}
+
+void Server::write_decisions_periodically() {
+  if (!decision_log_) return;
+  write_decisions();
+  controller_.arm(clock_.now() + kDecisionsEvery, [this] { write_decisions_periodically(); });
 }
 
 void Server::on_signal(int number) {
@@ -309,7 +322,6 @@ void Server::finish() {
   jobs_.reset();  // waits for models that load at this moment
   fleet_->save_curves();
   engines_.stop(clock_.now() + Duration::s(1));
-  if (decision_log_) engines_.write_decisions(*decision_log_);
   grpc_.reset();
   for (const auto& worker : workers_) {
     // Behind the answers that the engines have just posted.
@@ -318,6 +330,7 @@ void Server::finish() {
   for (const auto& worker : workers_) worker->join();
   metrics_loop_.stop();
   metrics_thread_.join();
+  write_decisions();
   log_.log(ports::LogLevel::kInfo, "stopped");
 }
 
