@@ -83,7 +83,9 @@ uint64_t InProcessEngines::write_decisions(ports::LogSink& sink) {
 }
 
 void InProcessEngines::stop(Instant deadline) {
-  for (const auto& served : served_) served->engine->stop(deadline);
+  std::vector<adapters::InstanceEngine*> engines;
+  for (const auto& served : served_) engines.push_back(served->engine.get());
+  adapters::stop_together(engines, deadline);
 }
 
 }  // namespace baton::app

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -77,7 +78,7 @@ class Server {
   void start_threads();
   void write_decisions();
   void write_decisions_periodically();
-  void on_signal(int number);
+  void begin_end(int number);
   void drain();
   void finish();
 
@@ -108,7 +109,6 @@ class Server {
   std::optional<uint16_t> grpc_port_;
   std::atomic<uint64_t> decisions_missed_{0};
   size_t draining_ = 0;
-  int signals_ = 0;
 };
 
 Result<void, LoadFailure> Server::load_access() {
@@ -261,9 +261,10 @@ Result<int, LoadFailure> Server::run() {
                             config().required_models});
   make_workers();
   BATON_TRY(listen());
-  SignalWatch signals({SIGTERM, SIGINT}, [this](int number) {
-    controller_.post([this, number] { on_signal(number); });
-  });
+  const ShutdownConfig& shutdown = config().shutdown;
+  const Duration bound = shutdown.lame_duck + shutdown.drain + shutdown.stop;
+  EndWatch signals({SIGTERM, SIGINT}, std::chrono::milliseconds(bound.ms()),
+                   [this](int number) { controller_.post([this, number] { begin_end(number); }); });
   auto started = fleet_->start();
   start_threads();
   auto written = started.has_value() ? write_ports() : started;
@@ -290,22 +291,17 @@ void Server::write_decisions_periodically() {
   controller_.arm(clock_.now() + kDecisionsEvery, [this] { write_decisions_periodically(); });
 }
 
-void Server::on_signal(int number) {
-  ++signals_;
+void Server::begin_end(int number) {
   const Duration lame_duck = config().shutdown.lame_duck;
-  if (signals_ == 1) {
-    log_.log(ports::LogLevel::kInfo, std::string(number == SIGINT ? "SIGINT" : "SIGTERM") +
-                                         ": not ready, serving on for " +
-                                         std::to_string(lame_duck.ms()) + " ms");
-    fleet_->begin_lame_duck();
-    controller_.arm(clock_.now() + lame_duck, [this] { drain(); });
-  } else if (signals_ == 2) {
-    drain();
-  }
+  log_.log(ports::LogLevel::kInfo, std::string(number == SIGINT ? "SIGINT" : "SIGTERM") +
+                                       ": not ready, serving on for " +
+                                       std::to_string(lame_duck.ms()) + " ms");
+  fleet_->begin_lame_duck();
+  jobs_->cancel();  // nobody waits for models that still load
+  controller_.arm(clock_.now() + lame_duck, [this] { drain(); });
 }
 
 void Server::drain() {
-  if (draining_ != 0) return;
   draining_ = servers_.size() + (grpc_ ? 1 : 0);
   log_.log(ports::LogLevel::kInfo, "draining");
   const Instant deadline = clock_.now() + config().shutdown.drain;
@@ -319,7 +315,7 @@ void Server::drain() {
 }
 
 void Server::finish() {
-  jobs_.reset();  // waits for models that load at this moment
+  jobs_.reset();  // waits for the steps that loading is at
   fleet_->save_curves();
   engines_.stop(clock_.now() + Duration::s(1));
   grpc_.reset();
