@@ -39,7 +39,7 @@ enum class DecisionReason : uint8_t {
   kInFlightBytesLimit,
   kShuttingDown,
   kRetryAlone,  // its batch failed: whose fault it was shows when each runs alone
-  kTrial,  // larger than pays by the curve, to see whether the curve is right
+  kTrial,       // larger than pays by the curve, to see whether the curve is right
   kBatchFull,
   kPreferredSize,
   kDelayOver,
