@@ -84,6 +84,7 @@ uint64_t InProcessEngines::write_decisions(ports::LogSink& sink) {
 
 void InProcessEngines::stop(Instant deadline) {
   std::vector<adapters::InstanceEngine*> engines;
+  engines.reserve(served_.size());
   for (const auto& served : served_) engines.push_back(served->engine.get());
   adapters::stop_together(engines, deadline);
 }

@@ -71,7 +71,7 @@ class Server {
   Result<void, LoadFailure> load_access();
   void make_workers();
   Result<uint16_t, LoadFailure> listen_http(const std::string& name, uint16_t port,
-                                            std::vector<http::HttpWorker> handlers);
+                                            const std::vector<http::HttpWorker>& handlers);
   Result<void, LoadFailure> listen();
   Result<void, LoadFailure> write_ports() const;
   [[nodiscard]] service::ProcessCounts process_counts() const;
@@ -170,13 +170,13 @@ void Server::make_workers() {
 }
 
 Result<uint16_t, LoadFailure> Server::listen_http(const std::string& name, uint16_t port,
-                                                  std::vector<http::HttpWorker> handlers) {
+                                                  const std::vector<http::HttpWorker>& handlers) {
   http::HttpServerOptions options;
   options.address = config().listen.host;
   options.port = port;
   options.limits.body_bytes = config().limits.max_body_bytes;
   options.connections_max = config().limits.max_connections;
-  servers_.push_back(std::make_unique<http::HttpServer>(options, std::move(handlers), clock_));
+  servers_.push_back(std::make_unique<http::HttpServer>(options, handlers, clock_));
   auto bound = servers_.back()->listen();
   if (!bound.has_value()) return fail(LoadFailure{name + ": " + bound.error()});
   return *bound;
@@ -184,8 +184,9 @@ Result<uint16_t, LoadFailure> Server::listen_http(const std::string& name, uint1
 
 Result<void, LoadFailure> Server::listen() {
   std::vector<http::HttpWorker> handlers;
+  handlers.reserve(workers_.size());
   for (const auto& worker : workers_) handlers.push_back({&worker->loop(), &worker->http()});
-  BATON_ASSIGN(http_port_, listen_http("http", config().listen.http_port, std::move(handlers)));
+  BATON_ASSIGN(http_port_, listen_http("http", config().listen.http_port, handlers));
   metrics_ = std::make_unique<service::MetricsFront>(*fleet_, telemetry_,
                                                      [this] { return process_counts(); });
   BATON_ASSIGN(metrics_port_, listen_http("metrics", config().listen.metrics_port,

@@ -156,7 +156,7 @@ void HttpServer::Impl::check_drained() {
   first.arm(state.clock->now() + kDrainCheck, [this] { check_drained(); });
 }
 
-HttpServer::HttpServer(HttpServerOptions options, std::vector<HttpWorker> workers,
+HttpServer::HttpServer(HttpServerOptions options, const std::vector<HttpWorker>& workers,
                        const ports::Clock& clock)
     : impl_(std::make_unique<Impl>(std::move(options), workers, clock)) {}
 

@@ -65,7 +65,8 @@ struct HttpServerCounters {
 // them; destroyed when they have stopped.
 class HttpServer {
  public:
-  HttpServer(HttpServerOptions options, std::vector<HttpWorker> workers, const ports::Clock& clock);
+  HttpServer(HttpServerOptions options, const std::vector<HttpWorker>& workers,
+             const ports::Clock& clock);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;

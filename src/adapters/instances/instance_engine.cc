@@ -383,6 +383,7 @@ std::vector<Placement> InstanceEngine::placements() const {
   std::unique_lock lock(mutex_);
   placed_.wait(lock, [&] { return std::ranges::all_of(workers_, &Worker::placed); });
   std::vector<Placement> placements;
+  placements.reserve(workers_.size());
   for (const auto& worker : workers_) placements.push_back(worker->placement);
   return placements;
 }

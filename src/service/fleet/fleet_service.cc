@@ -70,7 +70,7 @@ void FleetService::on_loaded(const std::string& model, int64_t version,
   const std::string label = "model " + model + " version " + std::to_string(version);
   if (result.has_value()) {
     for (const std::string& remark : result->remarks) {
-      ports_.log.log(LogLevel::kWarning, label + ": " + remark);
+      ports_.log.log(LogLevel::kWarning, std::string(label).append(": ").append(remark));
     }
     next.config = result->config;
     next.curve = result->curve;

@@ -306,7 +306,7 @@ ServerReadiness server_readiness(const ports::Directory& current) {
     const std::string missing = entry->required ? why_not_ready(*entry) : "";
     if (missing.empty()) continue;
     if (!reason.empty()) reason += "; ";
-    reason += "model \"" + name + "\" " + missing;
+    reason.append("model \"").append(name).append("\" ").append(missing);
   }
   return {reason.empty(), reason};
 }

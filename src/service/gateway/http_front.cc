@@ -180,7 +180,7 @@ void HttpFront::on_request(ExchangeId id, HttpRequest request, Responder& respon
     return;
   }
   if (route->kind == RouteKind::kModelInfer) {
-    infer(id, std::move(request), *route, responder);
+    infer(id, request, *route, responder);
     return;
   }
   auto answered = answer_query(*route);
@@ -191,7 +191,7 @@ void HttpFront::on_request(ExchangeId id, HttpRequest request, Responder& respon
                     answered.has_value() ? std::move(*answered) : error_response(answered.error()));
 }
 
-void HttpFront::infer(ExchangeId id, HttpRequest request, const Route& route,
+void HttpFront::infer(ExchangeId id, const HttpRequest& request, const Route& route,
                       Responder& responder) {
   RequestContext context = context_of(request);
   const auto refuse = [&](const Refusal& refusal) {

@@ -39,7 +39,7 @@ class HttpFront final : public protocol::http1::HttpHandler {
   [[nodiscard]] Result<protocol::http1::HttpResponse, Refusal> model_query(
       const protocol::oip::Route& route);
   [[nodiscard]] protocol::http1::HttpResponse readiness();
-  void infer(protocol::http1::ExchangeId id, protocol::http1::HttpRequest request,
+  void infer(protocol::http1::ExchangeId id, const protocol::http1::HttpRequest& request,
              const protocol::oip::Route& route, Responder& responder);
   void finish(Call& call, GatewayAnswer answer);
 
