@@ -18,8 +18,9 @@ class InProcessEngines final : public ports::EngineFactory {
   InProcessEngines(const ServerConfig& config, const ports::Clock& clock, ports::Log& log,
                    uint32_t cpus);
   std::shared_ptr<ports::EnginePort> make(ports::LoadedVersion loaded) override;
-  // Writes the decisions that are new since the last call. Without a configured file: no effect.
-  void write_decisions(ports::LogSink& sink);
+  // Writes the decisions that are new since the last call, and how many records were missed.
+  // Without a configured file: no effect.
+  uint64_t write_decisions(ports::LogSink& sink);
   // Stops every engine: what is queued and running is served until `deadline`. Blocks.
   void stop(Instant deadline);
 

@@ -1,21 +1,31 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <functional>
 #include <utility>
+#include <vector>
 
 #include "app/bench_command.h"
 #include "app/check_command.h"
-#include "app/completion.h"
 #include "app/config_file.h"
 #include "app/models_command.h"
 #include "app/server.h"
 #include "app/sim_command.h"
 #include "base/json_writer.h"
 #include "domain/version.h"
+#include "protocol/command_line/command_tree.h"
+#include "protocol/decision_log/decision_log.h"
+#include "protocol/oip/errors_reference.h"
 #include "protocol/server_config/server_config_codec.h"
+#include "service/telemetry/metric_table.h"
 
 namespace baton::app {
 namespace {
+
+namespace command_line = protocol::command_line;
+using command_line::CommandTree;
+using command_line::OptionText;
 
 // A flag that stands for one key of the configuration file.
 struct SettingFlag {
@@ -93,7 +103,7 @@ void add_bench_flags(CLI::App& command, BenchOptions& options) {
   command.add_option("--rate", options.rate, "Requests a second (100)")->check(CLI::PositiveNumber);
   command.add_option("--arrivals", options.arrivals,
                      "constant, poisson, or a CSV file with a column arrival_s");
-  time("--duration", options.seconds, "How long is measured, such as 10s");
+  time("--duration", options.seconds, "How long is measured, such as 10s; without a unit: seconds");
   time("--warmup", options.warmup_seconds, "Load before that, not counted");
   time("--objective", options.objective_seconds, "Goodput counts answers within it: 20ms");
   command.add_option("--connections", options.connections, "Connections")
@@ -135,19 +145,37 @@ int version(bool as_json) {
   return 0;
 }
 
+OptionText text_of(const CLI::Option& option) {
+  OptionText text;
+  for (const std::string& name : option.get_snames()) text.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) text.names.push_back("--" + name);
+  if (text.names.empty()) {
+    text.value = option.get_name(true);
+  } else if (option.get_expected_max() > 0 && option.get_items_expected_max() > 0) {
+    text.value = option.get_type_name().substr(0, option.get_type_name().find(':'));
+  }
+  text.help = option.get_description();
+  // Zero and nothing stand for what `help` says.
+  const std::string fallback = option.get_default_str();
+  if (fallback != "0" && fallback != "[]") text.fallback = fallback;
+  text.required = option.get_required();
+  return text;
+}
+
 CommandTree tree_of(const CLI::App& app) {
   CommandTree tree;
   tree.name = app.get_name();
   tree.help = app.get_description();
+  tree.footer = app.get_footer();
   for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) tree.options.push_back("--" + name);
+    if (option != app.get_help_ptr()) tree.options.push_back(text_of(*option));
   }
   for (const CLI::App* child : app.get_subcommands({})) tree.commands.push_back(tree_of(*child));
   return tree;
 }
 
 int complete(const CLI::App& app, const std::string& shell) {
-  const auto script = completion_script(tree_of(app), shell);
+  const auto script = command_line::completion_script(tree_of(app), shell);
   if (!script) return complain("completion is made for bash, zsh and fish", 2);
   std::fputs(script->c_str(), stdout);
   return 0;
@@ -164,65 +192,141 @@ int describe_config(const std::string& what) {
   return 0;
 }
 
-int run(int argc, char** argv) {
-  CLI::App app("Keeps real-time inference inside its latency objectives.", "baton");
-  app.require_subcommand(1);
-  std::string output = "text";
-  app.add_option("--output", output, "text or json")->check(CLI::IsMember({"text", "json"}));
-  app.fallthrough();
+// A page of docs/ that is generated from the code.
+int print_reference(const CLI::App& app, const std::string& page) {
+  if (page == "configuration") return describe_config("reference");
+  std::string text;
+  if (page == "command-line") text = command_line::command_line_reference(tree_of(app));
+  if (page == "metrics") text = service::metrics_reference();
+  if (page == "errors") text = protocol::oip::errors_reference();
+  if (page == "decisions") text = protocol::decision_log::decision_log_reference();
+  std::fputs(text.c_str(), stdout);
+  return 0;
+}
 
-  ConfigFlags flags;
-  std::string ports_file;
-  auto* serve_command = app.add_subcommand("serve", "Serve the models of repositories");
-  add_serve_flags(*serve_command, flags, ports_file);
-  auto* check_command = app.add_subcommand("check", "Check configuration and repositories");
-  add_config_flags(*check_command, flags);
+// Each command with what it does once the whole line has been read.
+class CommandLine {
+ public:
+  CommandLine();
+  int run(int argc, char** argv);
 
-  std::string host = "127.0.0.1";
-  uint16_t metrics_port = 8002;
-  auto* models_command = app.add_subcommand("models", "List the models of a running baton");
-  models_command->add_option("--host", host, "Its address");
-  models_command->add_option("--metrics-port", metrics_port, "Its metrics port");
+ private:
+  CLI::App* add(CLI::App& parent, const char* name, const char* help, std::function<int()> action) {
+    CLI::App* command = parent.add_subcommand(name, help);
+    actions_.emplace_back(command, std::move(action));
+    return command;
+  }
+  void add_serving();
+  void add_simulation();
+  void add_descriptions();
+  [[nodiscard]] bool as_json() const { return output_ == "json"; }
 
-  BenchOptions bench;
-  auto* bench_command = app.add_subcommand("bench", "Send open-loop load to a server");
-  add_bench_flags(*bench_command, bench);
+  CLI::App app_{"Keeps real-time inference inside its latency objectives.", "baton"};
+  std::vector<std::pair<CLI::App*, std::function<int()>>> actions_;
+  std::string output_ = "text";
+  ConfigFlags flags_;
+  std::string ports_file_;
+  std::string host_ = "127.0.0.1";
+  uint16_t metrics_port_ = 8002;
+  BenchOptions bench_;
+  SimOptions sim_;
+  std::string file_;
+  std::string what_;
+};
 
-  SimOptions sim;
-  auto* sim_command = app.add_subcommand("sim", "Simulate on a virtual clock");
-  auto* sim_run = sim_command->add_subcommand("run", "Run one scenario");
+CommandLine::CommandLine() {
+  app_.require_subcommand(1);
+  app_.option_defaults()->always_capture_default();
+  app_.add_option("--output", output_, "text or json")->check(CLI::IsMember({"text", "json"}));
+  app_.fallthrough();
+  add_serving();
+  add_simulation();
+  add_descriptions();
+  app_.footer("Exit status: 2 when the command line is wrong.");
+}
+
+void CommandLine::add_serving() {
+  CLI::App* serve_command = add(app_, "serve", "Serve the models of repositories",
+                                [this] { return serve(flags_, ports_file_); });
+  add_serve_flags(*serve_command, flags_, ports_file_);
+  serve_command->footer(
+      "A flag goes over the file, whose keys have the defaults. Exit status: 0 after SIGTERM or "
+      "SIGINT in order; 1 it did not start; 2 the configuration is "
+      "wrong; 3 the end took longer than `shutdown.*` allow; 143 or 130 a second SIGTERM or SIGINT "
+      "ended it at once.");
+  CLI::App* check_command = add(app_, "check", "Check configuration and repositories",
+                                [this] { return check(flags_, as_json()); });
+  add_config_flags(*check_command, flags_);
+  check_command->footer(
+      "Exit status: 0 every model would load; 1 one would not; 2 the repositories or ONNX Runtime "
+      "cannot be opened.");
+  CLI::App* models_command = add(app_, "models", "List the models of a running baton",
+                                 [this] { return run_models(host_, metrics_port_, as_json()); });
+  models_command->add_option("--host", host_, "Its address");
+  models_command->add_option("--metrics-port", metrics_port_, "Its metrics port");
+  models_command->footer("Exit status: 1 when it does not answer.");
+  CLI::App* bench_command = add(app_, "bench", "Send open-loop load to a server", [this] {
+    bench_.as_json = as_json();
+    return run_bench(bench_);
+  });
+  add_bench_flags(*bench_command, bench_);
+  bench_command->footer(
+      "Exit status: 0 every request was answered; 1 one failed; 2 nothing was sent.");
+}
+
+void CommandLine::add_simulation() {
+  CLI::App* sim_command = app_.add_subcommand("sim", "Simulate on a virtual clock");
   sim_command->require_subcommand(1);
-  sim_run->add_option("--scenario", sim.scenario, "Its name");
-  sim_run->add_option("--seed", sim.seed, "Seed of workload, faults and policy");
-  sim_run->add_option("--duration", sim.seconds, "Simulated time, such as 600s")
+  CLI::App* run_command = add(*sim_command, "run", "Run one scenario", [this] {
+    sim_.as_json = as_json();
+    return run_sim(sim_);
+  });
+  run_command->add_option("--scenario", sim_.scenario, "Its name");
+  run_command->add_option("--seed", sim_.seed, "Seed of workload, faults and policy");
+  run_command
+      ->add_option("--duration", sim_.seconds, "Simulated time, such as 600s; 0: the scenario's")
       ->transform(CLI::AsNumberWithUnit(kSeconds));
-  sim_run->add_option("--fault", sim.fault, "A planted fault that the run must find");
+  run_command->add_option("--fault", sim_.fault, "A planted fault that the run must find");
+  run_command->add_option("--decisions", sim_.decisions, "Write the decision log there");
+  run_command->footer("Exit status: 0 every invariant held; 1 one was broken; 2 an unknown name.");
+  CLI::App* replay_command = add(*sim_command, "replay", "Decide a decision log again and compare",
+                                 [this] { return run_replay(file_, as_json()); });
+  replay_command->add_option("file", file_, "The log, live or simulated")->required();
+  replay_command->footer(
+      "Exit status: 0 all decisions are equal; 1 one differs; 2 the file is no decision log; 3 "
+      "records are missing.");
+}
 
-  std::string what;
-  auto* config_command = app.add_subcommand("config", "Describe the configuration file");
-  config_command->add_option("what", what, "schema or reference")->required();
-  std::string shell;
-  auto* completion_command = app.add_subcommand("completion", "Print a shell's completion script");
-  completion_command->add_option("shell", shell, "bash, zsh or fish")->required();
-  auto* version_command = app.add_subcommand("version", "Print the version");
+void CommandLine::add_descriptions() {
+  add(app_, "config", "Describe the configuration file", [this] { return describe_config(what_); })
+      ->add_option("what", what_, "schema or reference")
+      ->required();
+  add(app_, "reference", "Print a page of the documentation",
+      [this] { return print_reference(app_, what_); })
+      ->add_option("page", what_, "configuration, command-line, metrics, errors or decisions")
+      ->required()
+      ->check(CLI::IsMember({"configuration", "command-line", "metrics", "errors", "decisions"}));
+  add(app_, "completion", "Print a shell's completion script",
+      [this] { return complete(app_, what_); })
+      ->add_option("shell", what_, "bash, zsh or fish")
+      ->required();
+  add(app_, "version", "Print the version", [this] { return version(as_json()); });
+}
 
-  CLI11_PARSE(app, argc, argv);
-  const bool as_json = output == "json";
-  if (serve_command->parsed()) return serve(flags, ports_file);
-  if (check_command->parsed()) return check(flags, as_json);
-  if (models_command->parsed()) return run_models(host, metrics_port, as_json);
-  bench.as_json = as_json;
-  if (bench_command->parsed()) return run_bench(bench);
-  if (config_command->parsed()) return describe_config(what);
-  if (completion_command->parsed()) return complete(app, shell);
-  if (version_command->parsed()) return version(as_json);
-  sim.as_json = as_json;
-  return run_sim(sim);
+int CommandLine::run(int argc, char** argv) {
+  try {
+    app_.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app_.exit(error);
+  }
+  const auto chosen =
+      std::ranges::find_if(actions_, [](const auto& action) { return action.first->parsed(); });
+  return chosen->second();
 }
 
 }  // namespace
 }  // namespace baton::app
 
 int main(int argc, char** argv) {
-  return baton::app::run(argc, argv);
+  return baton::app::CommandLine().run(argc, argv);
 }

@@ -1,11 +1,14 @@
 #include "app/server.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +16,7 @@
 #include <optional>
 #include <thread>
 
+#include "adapters/control/control_loop.h"
 #include "adapters/http/http_server.h"
 #include "adapters/jobs/job_pool.h"
 #include "adapters/log/log_writer.h"
@@ -27,6 +31,7 @@
 #include "domain/version.h"
 #include "service/access/api_keys.h"
 #include "service/fleet/fleet_service.h"
+#include "service/gateway/metrics_front.h"
 
 namespace baton::app {
 namespace {
@@ -65,11 +70,15 @@ class Server {
   Result<void, LoadFailure> prepare();
   Result<void, LoadFailure> load_access();
   void make_workers();
-  Result<uint16_t, LoadFailure> listen_http(uint16_t port, bool metrics);
+  Result<uint16_t, LoadFailure> listen_http(const std::string& name, uint16_t port,
+                                            const std::vector<http::HttpWorker>& handlers);
   Result<void, LoadFailure> listen();
   Result<void, LoadFailure> write_ports() const;
+  [[nodiscard]] service::ProcessCounts process_counts() const;
+  void start_threads();
   void write_decisions();
-  void on_signal(int number);
+  void write_decisions_periodically();
+  void begin_end(int number);
   void drain();
   void finish();
 
@@ -82,21 +91,24 @@ class Server {
   std::unique_ptr<adapters::log::LogWriter> decision_log_;
   std::unique_ptr<service::AccessControl> access_;
   service::Telemetry telemetry_;
-  http::WorkerLoop controller_;
+  adapters::ControlLoop controller_{clock_};
   std::unique_ptr<ports::ModelRepository> repository_;
   std::unique_ptr<ports::RuntimeLoader> runtime_;
   std::unique_ptr<ports::StateStore> store_;
   InProcessEngines engines_;
   std::unique_ptr<service::FleetService> fleet_;
   std::vector<std::unique_ptr<Worker>> workers_;
+  http::WorkerLoop metrics_loop_;
+  std::unique_ptr<service::MetricsFront> metrics_;
   std::vector<std::unique_ptr<http::HttpServer>> servers_;  // inference, then metrics
   std::unique_ptr<GrpcListener> grpc_;                      // null: not served
   std::unique_ptr<adapters::jobs::JobPool> jobs_;
+  std::thread metrics_thread_;
   uint16_t http_port_ = 0;
   uint16_t metrics_port_ = 0;
   std::optional<uint16_t> grpc_port_;
+  std::atomic<uint64_t> decisions_missed_{0};
   size_t draining_ = 0;
-  int signals_ = 0;
 };
 
 Result<void, LoadFailure> Server::load_access() {
@@ -150,36 +162,35 @@ void Server::make_workers() {
   options.max_timeout = config().limits.max_timeout;
   for (size_t i = 0; i < count; ++i) {
     options.worker = i;
-    workers_.push_back(std::make_unique<Worker>(
-        WorkerPorts{clock_, *fleet_, telemetry_, access_.get(), access_log_.get()}, options));
+    workers_.push_back(
+        std::make_unique<Worker>(WorkerPorts{clock_, *fleet_, telemetry_, access_.get(),
+                                             access_log_.get(), decision_log_ != nullptr},
+                                 options));
   }
 }
 
-Result<uint16_t, LoadFailure> Server::listen_http(uint16_t port, bool metrics) {
+Result<uint16_t, LoadFailure> Server::listen_http(const std::string& name, uint16_t port,
+                                                  const std::vector<http::HttpWorker>& handlers) {
   http::HttpServerOptions options;
   options.address = config().listen.host;
   options.port = port;
   options.limits.body_bytes = config().limits.max_body_bytes;
   options.connections_max = config().limits.max_connections;
-  std::vector<http::HttpWorker> handlers;
-  for (const auto& worker : workers_) {
-    if (metrics) {
-      handlers.push_back({&worker->loop(), &worker->metrics()});
-      break;
-    }
-    handlers.push_back({&worker->loop(), &worker->http()});
-  }
-  servers_.push_back(std::make_unique<http::HttpServer>(options, std::move(handlers), clock_));
+  servers_.push_back(std::make_unique<http::HttpServer>(options, handlers, clock_));
   auto bound = servers_.back()->listen();
-  if (!bound.has_value()) {
-    return fail(LoadFailure{(metrics ? "metrics: " : "http: ") + bound.error()});
-  }
+  if (!bound.has_value()) return fail(LoadFailure{name + ": " + bound.error()});
   return *bound;
 }
 
 Result<void, LoadFailure> Server::listen() {
-  BATON_ASSIGN(http_port_, listen_http(config().listen.http_port, false));
-  BATON_ASSIGN(metrics_port_, listen_http(config().listen.metrics_port, true));
+  std::vector<http::HttpWorker> handlers;
+  handlers.reserve(workers_.size());
+  for (const auto& worker : workers_) handlers.push_back({&worker->loop(), &worker->http()});
+  BATON_ASSIGN(http_port_, listen_http("http", config().listen.http_port, handlers));
+  metrics_ = std::make_unique<service::MetricsFront>(*fleet_, telemetry_,
+                                                     [this] { return process_counts(); });
+  BATON_ASSIGN(metrics_port_, listen_http("metrics", config().listen.metrics_port,
+                                          {{&metrics_loop_, metrics_.get()}}));
   if (config().listen.grpc) {
     BATON_ASSIGN(grpc_, listen_grpc(config(), workers_, clock_));
     if (grpc_) grpc_port_ = grpc_->port();
@@ -209,6 +220,32 @@ Result<void, LoadFailure> Server::write_ports() const {
   return {};
 }
 
+// On the metrics loop.
+service::ProcessCounts Server::process_counts() const {
+  service::ProcessCounts counts;
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    const http::HttpServerCounters now = servers_[i]->counters();
+    counts.listeners.push_back({.name = i == 0 ? "http" : "metrics",
+                                .open = now.open,
+                                .accepted = now.accepted,
+                                .refused = now.refused,
+                                .timeouts = now.timeouts,
+                                .bad_requests = now.bad_requests,
+                                .receiving = now.receiving});
+  }
+  counts.logs.push_back({"application", error_log_.dropped()});
+  if (access_log_) counts.logs.push_back({"access", access_log_->dropped()});
+  if (decision_log_) counts.logs.push_back({"decisions", decision_log_->dropped()});
+  counts.decisions_missed = decisions_missed_.load(std::memory_order_relaxed);
+  return counts;
+}
+
+void Server::start_threads() {
+  for (const auto& worker : workers_) worker->start();
+  metrics_thread_ = std::thread([this] { metrics_loop_.run(); });
+  pthread_setname_np(metrics_thread_.native_handle(), "baton-metrics");
+}
+
 Result<int, LoadFailure> Server::run() {
   BATON_TRY(prepare());
   jobs_ = std::make_unique<adapters::jobs::JobPool>(std::max(config().loader_threads, 1U));
@@ -225,15 +262,16 @@ Result<int, LoadFailure> Server::run() {
                             config().required_models});
   make_workers();
   BATON_TRY(listen());
-  SignalWatch signals({SIGTERM, SIGINT}, [this](int number) {
-    controller_.post([this, number] { on_signal(number); });
-  });
+  const ShutdownConfig& shutdown = config().shutdown;
+  const Duration bound = shutdown.lame_duck + shutdown.drain + shutdown.stop;
+  EndWatch signals({SIGTERM, SIGINT}, std::chrono::milliseconds(bound.ms()),
+                   [this](int number) { controller_.post([this, number] { begin_end(number); }); });
   auto started = fleet_->start();
-  for (const auto& worker : workers_) worker->start();
+  start_threads();
   auto written = started.has_value() ? write_ports() : started;
   if (written.has_value()) {
     fleet_->save_curves_periodically(controller_);
-    write_decisions();
+    write_decisions_periodically();
     controller_.run();
   }
   finish();
@@ -243,26 +281,28 @@ Result<int, LoadFailure> Server::run() {
 
 void Server::write_decisions() {
   if (!decision_log_) return;
-  engines_.write_decisions(*decision_log_);
-  controller_.arm(clock_.now() + kDecisionsEvery, [this] { write_decisions(); });
+  uint64_t missed = engines_.write_decisions(*decision_log_);
+  for (const auto& worker : workers_) missed += worker->write_decisions(*decision_log_);
+  decisions_missed_.fetch_add(missed, std::memory_order_relaxed);
 }
 
-void Server::on_signal(int number) {
-  ++signals_;
+void Server::write_decisions_periodically() {
+  if (!decision_log_) return;
+  write_decisions();
+  controller_.arm(clock_.now() + kDecisionsEvery, [this] { write_decisions_periodically(); });
+}
+
+void Server::begin_end(int number) {
   const Duration lame_duck = config().shutdown.lame_duck;
-  if (signals_ == 1) {
-    log_.log(ports::LogLevel::kInfo, std::string(number == SIGINT ? "SIGINT" : "SIGTERM") +
-                                         ": not ready, serving on for " +
-                                         std::to_string(lame_duck.ms()) + " ms");
-    fleet_->begin_lame_duck();
-    controller_.arm(clock_.now() + lame_duck, [this] { drain(); });
-  } else if (signals_ == 2) {
-    drain();
-  }
+  log_.log(ports::LogLevel::kInfo, std::string(number == SIGINT ? "SIGINT" : "SIGTERM") +
+                                       ": not ready, serving on for " +
+                                       std::to_string(lame_duck.ms()) + " ms");
+  fleet_->begin_lame_duck();
+  jobs_->cancel();  // nobody waits for models that still load
+  controller_.arm(clock_.now() + lame_duck, [this] { drain(); });
 }
 
 void Server::drain() {
-  if (draining_ != 0) return;
   draining_ = servers_.size() + (grpc_ ? 1 : 0);
   log_.log(ports::LogLevel::kInfo, "draining");
   const Instant deadline = clock_.now() + config().shutdown.drain;
@@ -276,16 +316,18 @@ void Server::drain() {
 }
 
 void Server::finish() {
-  jobs_.reset();  // waits for models that load at this moment
+  jobs_.reset();  // waits for the steps that loading is at
   fleet_->save_curves();
   engines_.stop(clock_.now() + Duration::s(1));
-  if (decision_log_) engines_.write_decisions(*decision_log_);
   grpc_.reset();
   for (const auto& worker : workers_) {
     // Behind the answers that the engines have just posted.
     worker->loop().post([&loop = worker->loop()] { loop.stop(); });
   }
   for (const auto& worker : workers_) worker->join();
+  metrics_loop_.stop();
+  metrics_thread_.join();
+  write_decisions();
   log_.log(ports::LogLevel::kInfo, "stopped");
 }
 

@@ -15,7 +15,8 @@ struct ServeOptions {
 };
 
 // Serves until SIGTERM or SIGINT, then drains. Returns the exit status; the error says why it did
-// not start.
+// not start. A second signal, and an end that takes longer than configured, end the process from
+// within (app/signals.h).
 [[nodiscard]] Result<int, LoadFailure> run_server(const ServeOptions& options);
 
 // The library to open: as configured, else beside the binary's build tree, else by the loader's own

@@ -7,8 +7,11 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
+#include <string_view>
 #include <utility>
 
 #include "base/check.h"
@@ -23,6 +26,17 @@ sigset_t set_of(std::initializer_list<int> numbers) {
   return set;
 }
 
+// Past every queue and destructor: another thread may hold what they need.
+[[noreturn]] void end_process(std::string_view words, int status) {
+  static_cast<void>(!write(STDERR_FILENO, words.data(), words.size()));
+  _exit(status);
+}
+
+int clamp_ms(std::chrono::milliseconds span) {
+  constexpr std::chrono::milliseconds kMost(std::numeric_limits<int>::max());
+  return static_cast<int>(std::clamp(span, std::chrono::milliseconds(0), kMost).count());
+}
+
 }  // namespace
 
 void block_signals(std::initializer_list<int> numbers) {
@@ -30,26 +44,45 @@ void block_signals(std::initializer_list<int> numbers) {
   BATON_CHECK(pthread_sigmask(SIG_BLOCK, &set, nullptr) == 0);
 }
 
-SignalWatch::SignalWatch(std::initializer_list<int> numbers, std::function<void(int)> handle) {
+EndWatch::EndWatch(std::initializer_list<int> numbers, std::chrono::milliseconds bound,
+                   std::function<void(int)> begin)
+    : bound_ms_(clamp_ms(bound)), begin_(std::move(begin)) {
   const sigset_t set = set_of(numbers);
   signal_descriptor_ = signalfd(-1, &set, SFD_CLOEXEC);
   stop_descriptor_ = eventfd(0, EFD_CLOEXEC);
   BATON_CHECK(signal_descriptor_ >= 0 && stop_descriptor_ >= 0);
-  thread_ = std::thread([this, handle = std::move(handle)] {
-    std::array<pollfd, 2> watched = {
-        {{signal_descriptor_, POLLIN, 0}, {stop_descriptor_, POLLIN, 0}}};
-    for (;;) {
-      poll(watched.data(), watched.size(), -1);
-      if (watched[1].revents != 0) return;
-      signalfd_siginfo info{};
-      if (read(signal_descriptor_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-        handle(static_cast<int>(info.ssi_signo));
-      }
-    }
-  });
+  thread_ = std::thread([this] { watch(); });
 }
 
-SignalWatch::~SignalWatch() {
+int EndWatch::wait(int timeout_ms, bool& stop) const {
+  std::array<pollfd, 2> watched = {
+      {{signal_descriptor_, POLLIN, 0}, {stop_descriptor_, POLLIN, 0}}};
+  poll(watched.data(), watched.size(), timeout_ms);
+  stop = watched[1].revents != 0;
+  signalfd_siginfo info{};
+  if (stop || watched[0].revents == 0) return 0;
+  return read(signal_descriptor_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)
+             ? static_cast<int>(info.ssi_signo)
+             : 0;
+}
+
+void EndWatch::watch() {
+  bool stop = false;
+  int number = 0;
+  while (number == 0) {
+    number = wait(-1, stop);
+    if (stop) return;
+  }
+  begin_(number);
+  number = wait(bound_ms_, stop);
+  if (stop) return;
+  if (number == 0) {
+    end_process("baton: the time to shut down is over: ended with what was left\n", kEndedLate);
+  }
+  end_process("baton: a second signal: ended at once\n", 128 + number);
+}
+
+EndWatch::~EndWatch() {
   const uint64_t one = 1;
   BATON_CHECK(write(stop_descriptor_, &one, sizeof one) == static_cast<ssize_t>(sizeof one));
   thread_.join();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <initializer_list>
 #include <thread>
@@ -10,18 +11,30 @@ namespace baton::app {
 // started.
 void block_signals(std::initializer_list<int> numbers);
 
-// Waits for blocked signals on a thread of its own and hands each to `handle`, until it is
-// destroyed.
-class SignalWatch {
+// The exit status of a process whose orderly end took longer than it may; a second signal gives 128
+// plus its number.
+inline constexpr int kEndedLate = 3;
+
+// Waits for blocked signals on a thread of its own. The first is handed to `begin`, on that thread;
+// a second one ends the process at once, and so does the end of `bound` after the first, whatever
+// the other threads do.
+class EndWatch {
  public:
-  SignalWatch(std::initializer_list<int> numbers, std::function<void(int)> handle);
-  ~SignalWatch();
-  SignalWatch(const SignalWatch&) = delete;
-  SignalWatch& operator=(const SignalWatch&) = delete;
+  EndWatch(std::initializer_list<int> numbers, std::chrono::milliseconds bound,
+           std::function<void(int)> begin);
+  ~EndWatch();
+  EndWatch(const EndWatch&) = delete;
+  EndWatch& operator=(const EndWatch&) = delete;
 
  private:
+  void watch();
+  // The number of a signal; 0: nothing came within the time, or the watch is to end.
+  [[nodiscard]] int wait(int timeout_ms, bool& stop) const;
+
   int signal_descriptor_;
   int stop_descriptor_;
+  int bound_ms_;
+  std::function<void(int)> begin_;
   std::thread thread_;
 };
 

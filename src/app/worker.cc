@@ -3,15 +3,32 @@
 #include <pthread.h>
 
 #include <string>
+#include <utility>
 
 namespace baton::app {
+namespace {
+
+constexpr size_t kRing = 1024;
+constexpr size_t kFileRing = 8192;  // refusals on their way to the file, and their inputs
+
+service::DecisionFile make_file(const service::DecisionRing& ring,
+                                const service::GatewayOptions& options) {
+  auto writer = protocol::decision_log::LineWriter::of_worker(options.worker);
+  std::string setup =
+      writer.setup(AdmissionSetup{options.limits.max_in_flight, options.limits.max_bytes});
+  return {ring, std::move(writer), std::move(setup)};
+}
+
+}  // namespace
 
 Worker::Worker(const WorkerPorts& ports, const service::GatewayOptions& options)
     : number_(options.worker),
       access_log_(ports.clock, ports.access_log),
-      gateway_({ports.clock, loop_, loop_, ports.models, ports.telemetry, access_log_}, options),
+      decisions_(kRing, ports.decisions_to_file ? kFileRing : 0),
+      decision_file_(make_file(decisions_, options)),
+      gateway_({ports.clock, loop_, loop_, ports.models, ports.telemetry, access_log_, &decisions_},
+               options),
       http_(gateway_, ports.clock, ports.telemetry, ports.access),
-      metrics_(gateway_, ports.telemetry),
       typed_(gateway_, ports.clock, ports.access) {}
 
 Worker::~Worker() {

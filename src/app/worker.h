@@ -12,6 +12,7 @@
 #include "service/gateway/gateway.h"
 #include "service/gateway/http_front.h"
 #include "service/gateway/typed_front.h"
+#include "service/telemetry/decision_ring.h"
 
 namespace baton::app {
 
@@ -21,6 +22,7 @@ struct WorkerPorts {
   service::Telemetry& telemetry;
   const service::AccessControl* access = nullptr;
   ports::LogSink* access_log = nullptr;
+  bool decisions_to_file = false;
 };
 
 // One gateway worker: its loop, its gateway and its fronts, on a thread of its own.
@@ -35,16 +37,19 @@ class Worker {
 
   [[nodiscard]] adapters::http::WorkerLoop& loop() { return loop_; }
   [[nodiscard]] service::HttpFront& http() { return http_; }
-  [[nodiscard]] service::MetricsFront& metrics() { return metrics_; }
   [[nodiscard]] service::TypedFront& typed() { return typed_; }
+  // The controller's thread. Writes what admission has decided since the last call, and how many
+  // records were missed.
+  uint64_t write_decisions(ports::LogSink& sink) { return decision_file_.write_new(sink); }
 
  private:
   const size_t number_;
   adapters::http::WorkerLoop loop_;
   service::AccessLog access_log_;
+  service::DecisionRing decisions_;
+  service::DecisionFile decision_file_;
   service::Gateway gateway_;
   service::HttpFront http_;
-  service::MetricsFront metrics_;
   service::TypedFront typed_;
   std::thread thread_;
 };

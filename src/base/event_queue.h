@@ -1,6 +1,8 @@
 #pragma once
-// The queue of timed work that live control loops and simulated runs share. Events come out ordered
-// by (time, priority, sequence): equal times are resolved by priority, then by order of scheduling.
+// The queue of timed work that the live control loop (adapters/control) and simulated runs share.
+// Events come out ordered by (time, priority, sequence): equal times are resolved by priority, then
+// by order of scheduling. Not for gateway workers: a cancelled event keeps its 24 bytes until its
+// time comes, which for a timer a request and deadlines of an hour never ends (ADR 0005).
 
 #include <cstdint>
 #include <functional>

@@ -78,8 +78,26 @@ TEST(SameLayout, IgnoresTheBatchDimensionOnlyWhenBatched) {
 
 TEST(Names, AreDefinedForTheWholeList) {
   for (int i = 0; i < kEndReasonCount; ++i) {
-    EXPECT_FALSE(end_reason_name(static_cast<EndReason>(i)).empty());
+    const auto reason = static_cast<EndReason>(i);
+    EXPECT_EQ(parse_end_reason(end_reason_name(reason)), reason);
   }
+  EXPECT_EQ(parse_end_reason("nope"), std::nullopt);
+  for (int i = 0; i < kDecisionKindCount; ++i) {
+    EXPECT_FALSE(decision_kind_name(static_cast<DecisionKind>(i)).empty());
+    EXPECT_FALSE(decision_kind_meaning(static_cast<DecisionKind>(i)).empty());
+  }
+  for (int i = 0; i < kDecisionReasonCount; ++i) {
+    EXPECT_FALSE(decision_reason_name(static_cast<DecisionReason>(i)).empty());
+    EXPECT_FALSE(decision_reason_meaning(static_cast<DecisionReason>(i)).empty());
+  }
+  for (int i = 0; i < kInputKindCount; ++i) {
+    const auto kind = static_cast<InputKind>(i);
+    EXPECT_EQ(parse_input_kind(input_kind_name(kind)), kind);
+    EXPECT_FALSE(input_kind_meaning(kind).empty());
+  }
+  EXPECT_EQ(parse_run_outcome("failed"), RunOutcome::kFailed);
+  EXPECT_EQ(decision_reason_name(DecisionReason::kRunTerminated), "run_terminated");
+  EXPECT_EQ(decision_reason_name(DecisionReason::kTrial), "trial");
   EXPECT_EQ(end_reason_name(EndReason::kEngineFailed), "engine_failed");
   EXPECT_EQ(decision_reason_name(DecisionReason::kRunEnded), "run_ended");
 }

@@ -15,4 +15,12 @@ std::string_view end_reason_name(EndReason reason) {
   return kNames[static_cast<size_t>(reason)];
 }
 
+std::optional<EndReason> parse_end_reason(std::string_view name) {
+  for (int i = 0; i < kEndReasonCount; ++i) {
+    const auto reason = static_cast<EndReason>(i);
+    if (end_reason_name(reason) == name) return reason;
+  }
+  return std::nullopt;
+}
+
 }  // namespace baton

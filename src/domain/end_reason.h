@@ -3,6 +3,7 @@
 // protocol.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,6 +33,7 @@ inline constexpr int kEndReasonCount = 16;
 
 // snake_case, as in metrics labels and logs: "queue_full".
 [[nodiscard]] std::string_view end_reason_name(EndReason reason);
+[[nodiscard]] std::optional<EndReason> parse_end_reason(std::string_view name);
 
 // What a client is told when its request is not answered: what was wrong, what the limit is and
 // what to do. `message` never holds an internal path, host or exception text.

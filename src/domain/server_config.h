@@ -36,6 +36,7 @@ struct LimitsConfig {
 struct ShutdownConfig {
   Duration lame_duck = Duration::s(5);  // after SIGTERM: not ready, still serving
   Duration drain = Duration::s(30);     // then: time for what is in flight
+  Duration stop = Duration::s(10);      // then: for steps that cannot be cut off; after it, killed
 };
 
 struct LogConfig {

@@ -7,6 +7,8 @@
 #include <memory>
 
 #include "base/hash.h"
+#include "protocol/decision_log/decision_log.h"
+#include "service/batching/dispatcher_setup.h"
 #include "service/batching/permits.h"
 #include "sim/sim_model.h"
 
@@ -29,6 +31,30 @@ struct Trace final : ports::DecisionSink {
     hash.add(decision.detail);
   }
   Fnv1a hash;
+};
+
+// Hashes one model's decisions, and writes them with their inputs where they are asked for.
+class Recorder final : public ports::DecisionSink {
+ public:
+  Recorder(Trace& trace, ports::LogSink* log, const ModelSpec& spec)
+      : trace_(trace),
+        log_(log),
+        writer_(protocol::decision_log::LineWriter::of_model(spec.config.name, 1)) {
+    if (log_ != nullptr) {
+      log_->write(writer_.setup(service::setup_of(SimModel::dispatcher_options(spec))));
+    }
+  }
+  void record(const Decision& decision) override {
+    trace_.record(decision);
+    if (log_ != nullptr) log_->write(writer_.decision(decision));
+  }
+  [[nodiscard]] bool takes_inputs() const override { return log_ != nullptr; }
+  void input(const DecisionInput& input) override { log_->write(writer_.input(input)); }
+
+ private:
+  Trace& trace_;
+  ports::LogSink* log_;
+  protocol::decision_log::LineWriter writer_;
 };
 
 class Run final : public SimListener {
@@ -64,6 +90,7 @@ class Run final : public SimListener {
   Checker checker_;
   service::LedgerPermits ledger_;
   SimPermits permits_;
+  std::vector<std::unique_ptr<Recorder>> recorders_;  // of models_
   std::vector<std::unique_ptr<SimModel>> models_;
   std::vector<Source> sources_;
   Random faults_;
@@ -98,10 +125,12 @@ Run::Run(const Scenario& scenario, const ScenarioOptions& options)
   result_.about = scenario.about;
   result_.duration = options.duration > Duration() ? options.duration : scenario.duration;
   arrivals_end_ = world_.now() + result_.duration;
-  const SimModelParts parts{world_, permits_, *this, trace_, scenario.hand_over};
-  for (const ModelSpec& spec : scenario.models) {
-    models_.push_back(std::make_unique<SimModel>(with_fault(spec, options.fault), parts,
-                                                 options.seed * 1000 + models_.size()));
+  for (const ModelSpec& of_scenario : scenario.models) {
+    const ModelSpec spec = with_fault(of_scenario, options.fault);
+    recorders_.push_back(std::make_unique<Recorder>(trace_, options.decisions, spec));
+    const SimModelParts parts{world_, permits_, *this, *recorders_.back(), scenario.hand_over};
+    models_.push_back(
+        std::make_unique<SimModel>(spec, parts, options.seed * 1000 + models_.size()));
   }
   for (const TrafficSpec& spec : scenario.traffic) {
     Source source{spec, Arrivals(spec.arrivals), Random(options.seed, 100 + sources_.size()), {}};

@@ -8,6 +8,7 @@
 
 #include "base/histogram.h"
 #include "base/result.h"
+#include "ports/log_sink.h"
 #include "sim/checker.h"
 #include "sim/scenario.h"
 
@@ -23,6 +24,7 @@ struct ScenarioOptions {
   uint64_t seed = 1;
   Duration duration{};  // zero: the scenario's own
   PlantedFault fault = PlantedFault::kNone;
+  ports::LogSink* decisions = nullptr;  // where the decision log goes; null: nowhere
 };
 
 struct ScenarioResult {

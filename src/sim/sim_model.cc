@@ -8,7 +8,9 @@ namespace {
 // A run that is terminated returns at the next node of its graph.
 constexpr Duration kTerminateDelay = Duration::us(100);
 
-service::DispatcherOptions dispatcher_options(const ModelSpec& spec) {
+}  // namespace
+
+service::DispatcherOptions SimModel::dispatcher_options(const ModelSpec& spec) {
   service::DispatcherOptions options;
   options.config = spec.config;
   options.limits = spec.limits;
@@ -16,8 +18,6 @@ service::DispatcherOptions dispatcher_options(const ModelSpec& spec) {
   if (spec.measured) options.curve = spec.device;
   return options;
 }
-
-}  // namespace
 
 bool SimPermits::request(Instant deadline, std::function<void()> granted) {
   const ports::PermitTicket ticket = next_++;

@@ -53,6 +53,7 @@ struct SimModelParts {
 class SimModel {
  public:
   SimModel(const ModelSpec& spec, const SimModelParts& parts, uint64_t seed);
+  [[nodiscard]] static service::DispatcherOptions dispatcher_options(const ModelSpec& spec);
 
   ports::Submitted submit(ports::DispatchedCall& call);
   void abort(ports::CallId id, EndReason reason, ports::AbortScope scope);

@@ -86,7 +86,7 @@ def make_server(tmp_path):
     yield start
     ends = [(running, running.stop()) for running in started]
     for running, status in ends:
-        assert status == 0, f"baton ended with {status}:\n{running.log()[-4000:]}"
+        assert status == running.expected_status, f"baton ended with {status}:\n{running.log()[-4000:]}"
 
 
 def connect(running, flavour, json=False):

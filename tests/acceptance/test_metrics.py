@@ -208,3 +208,38 @@ def test_neither_log_ever_holds_a_payload(served):
     line_of(served, "after-the-secrets")
     for text in (served.access_file.read_text(), served.log(), served.metrics_text()):
         assert SECRET not in text and str(NUMBER) not in text
+
+
+def switches(running, thread):
+    """How often a thread of this name has waited, by the kernel's count."""
+    for task in pathlib.Path(f"/proc/{running.process.pid}/task").iterdir():
+        if (task / "comm").read_text().strip() == thread:
+            return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", (task / "status").read_text(), re.M)[1])
+    raise AssertionError(f"no thread is called {thread}")
+
+
+def test_a_scrape_runs_on_no_worker(served):
+    served.metrics_text()
+    before = {name: switches(served, name) for name in ("baton-w0", "baton-metrics")}
+    for _ in range(50):
+        served.metrics_text()
+    after = {name: switches(served, name) for name in before}
+    assert after["baton-metrics"] - before["baton-metrics"] >= 50
+    assert after["baton-w0"] - before["baton-w0"] < 10
+
+
+def test_connections_and_what_the_codec_refuses_are_counted(served):
+    before = {name: served.metric(f"baton_http_{name}", listener="http")
+              for name in ("connections_accepted_total", "bad_requests_total", "connections_refused_total")}
+    with raw_http.Connection(served.ports["http"]) as held:
+        held.ask(raw_http.get("/livez"))
+        assert served.metric("baton_http_connections", listener="http") >= 1
+        with raw_http.Connection(served.ports["http"]) as wrong:
+            assert wrong.ask(b"GET / HTTP/3.0\r\nHost: a\r\n\r\n").status == 505
+    assert served.metric("baton_http_connections_accepted_total", listener="http") \
+        == before["connections_accepted_total"] + 2
+    assert served.metric("baton_http_bad_requests_total", listener="http") == before["bad_requests_total"] + 1
+    assert served.metric("baton_http_connections_refused_total", listener="http") \
+        == before["connections_refused_total"]
+    assert served.metric("baton_http_connections", listener="metrics") >= 1
+    assert served.metric("baton_log_lines_dropped_total", log="access") == 0

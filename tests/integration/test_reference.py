@@ -3,22 +3,50 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
+
+import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BATON = os.environ.get("BATON_BINARY", ROOT / "build" / "release" / "baton")
+PAGES = {"configuration": "reference/configuration.md", "command-line": "reference/command-line.md",
+         "metrics": "reference/metrics.md", "errors": "reference/errors.md", "decisions": "decision-log.md"}
 
 
-def config(what):
-    return subprocess.run([BATON, "config", what], capture_output=True, text=True, check=True, timeout=60).stdout
+def baton(*words):
+    return subprocess.run([BATON, *words], capture_output=True, text=True, check=True, timeout=60).stdout
 
 
-def test_the_configuration_reference_is_current():
-    page = ROOT / "docs" / "reference" / "configuration.md"
-    assert page.read_text(encoding="utf-8") == config("reference"), "run `baton config reference` into it"
+@pytest.mark.parametrize("page, place", PAGES.items())
+def test_a_generated_page_is_current(page, place):
+    text = (ROOT / "docs" / place).read_text(encoding="utf-8")
+    assert text == baton("reference", page), f"run `baton reference {page} > docs/{place}`"
+
+
+def test_the_configuration_reference_has_its_old_name_too():
+    assert baton("config", "reference") == baton("reference", "configuration")
+
+
+def test_every_command_is_in_the_command_line_reference():
+    page = baton("reference", "command-line")
+    commands = re.findall(r"^  ([a-z]+) {2,}", baton("--help").split("Subcommands:")[1], re.MULTILINE)
+    assert len(commands) >= 8
+    for command in commands:
+        assert f"\n## baton {command}\n" in page, command
 
 
 def test_the_schema_is_json_and_closed():
-    schema = json.loads(config("schema"))
+    schema = json.loads(baton("config", "schema"))
     assert schema["additionalProperties"] is False
     assert schema["properties"]["listen"]["additionalProperties"] is False
+
+
+def test_the_build_has_the_version_of_the_source():
+    header = (ROOT / "src" / "domain" / "version.h").read_text()
+    version = re.search(r'kBatonVersion = "([^"]+)"', header)[1]
+    assert baton("version").split()[1] == version
+    cache = pathlib.Path(BATON).parent / "CMakeCache.txt"
+    if cache.exists():
+        assert re.search(r"^CMAKE_PROJECT_VERSION:\w+=(.*)$", cache.read_text(), re.MULTILINE)[1] == version
+    assert version not in (ROOT / "CMakeLists.txt").read_text()

@@ -153,6 +153,11 @@ def stage_unit(run):
     run.ctest("release", "fast")
 
 
+def stage_tidy(run):
+    """clang-tidy over the sources that differ from main"""
+    run.command("tools/tidy", "--quick", "--jobs", run.jobs, sentence="clang-tidy has findings (above)")
+
+
 def stage_release(run):
     """all ctest tests of the release build"""
     run.build("release")
@@ -266,6 +271,7 @@ STAGES = {
     "layers": stage_layers,
     "tools": stage_tools,
     "unit": stage_unit,
+    "tidy": stage_tidy,
     "release": stage_release,
     "symbols": stage_symbols,
     "quickstart": stage_quickstart,
@@ -281,7 +287,7 @@ _TEST = _FAST + ["release", "symbols", "quickstart", "pytest"]
 SUITES = {
     "fast": _FAST + ["unit"],
     "test": _TEST,
-    "ci": _TEST + ["asan", "tsan", "fuzz", "bench-smoke"],
+    "ci": _TEST + ["tidy", "asan", "tsan", "fuzz", "bench-smoke"],
     "bench": ["bench"],
     "fuzz": ["fuzz"],
 }

@@ -10,9 +10,11 @@
 #include <map>
 #include <thread>
 
+#include "adapters/grpc/status.h"
 #include "baton_inference.grpc.pb.h"
 #include "health.grpc.pb.h"
 #include "ports/testing/loop_executor.h"
+#include "protocol/oip/errors_reference.h"
 
 namespace baton::adapters::grpc_api {
 namespace {
@@ -473,6 +475,35 @@ TEST_F(GrpcServerTest, SaysWhyItCannotListen) {
   options.port = port_;
   GrpcServer second(options, {{&loop_, &timers_, &front_}}, clock_);
   EXPECT_NE(second.listen().error().find("in use"), std::string::npos);
+}
+
+std::string name_of(grpc::StatusCode code) {
+  static const std::map<grpc::StatusCode, std::string> kNames = {
+      {grpc::StatusCode::OK, "OK"},
+      {grpc::StatusCode::INVALID_ARGUMENT, "INVALID_ARGUMENT"},
+      {grpc::StatusCode::RESOURCE_EXHAUSTED, "RESOURCE_EXHAUSTED"},
+      {grpc::StatusCode::UNAUTHENTICATED, "UNAUTHENTICATED"},
+      {grpc::StatusCode::NOT_FOUND, "NOT_FOUND"},
+      {grpc::StatusCode::UNIMPLEMENTED, "UNIMPLEMENTED"},
+      {grpc::StatusCode::UNAVAILABLE, "UNAVAILABLE"},
+      {grpc::StatusCode::DEADLINE_EXCEEDED, "DEADLINE_EXCEEDED"},
+      {grpc::StatusCode::CANCELLED, "CANCELLED"},
+      {grpc::StatusCode::INTERNAL, "INTERNAL"}};
+  const auto found = kNames.find(code);
+  return found == kNames.end() ? "" : found->second;
+}
+
+TEST(StatusCode, IsWhatTheReferenceSays) {
+  for (int i = 0; i < kEndReasonCount; ++i) {
+    const auto reason = static_cast<EndReason>(i);
+    const std::string said(protocol::oip::grpc_status_text(reason));
+    if (said.empty()) continue;  // does not occur
+    const std::string plain = name_of(status_code(reason, false));
+    const std::string late = name_of(status_code(reason, true));
+    std::string both = plain;
+    if (late != plain) both.append(", ").append(late);
+    EXPECT_EQ(said, both) << end_reason_name(reason);
+  }
 }
 
 }  // namespace

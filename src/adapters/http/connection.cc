@@ -112,6 +112,7 @@ void Connection::advance() {
       dispatch();
     } else {
       const CodecError error = parser_.error();
+      if (error.status != 503) owner_.count_bad_request();  // 503: this server's own limits
       refuse(error.status, error.message);
     }
   }
@@ -364,16 +365,21 @@ void Connection::open_window(uint64_t done, Duration length) {
 void Connection::on_deadline() {
   const HttpServerOptions& options = owner_.options();
   if (state_ == State::kReading && !parser_.idle()) {
-    if (parser_.in_head()) return refuse(408, "The request's head did not arrive in time.");
+    if (parser_.in_head()) {
+      owner_.count_timeout();
+      return refuse(408, "The request's head did not arrive in time.");
+    }
     const uint64_t received = parser_.body_received();
     if (received - window_start_ >= options.body_window_bytes) {
       return open_window(received, options.body_window);
     }
+    owner_.count_timeout();
     return refuse(408, "The request's body arrives too slowly.");
   }
   if (state_ == State::kWriting && written_ - window_start_ >= options.write_window_bytes) {
     return open_window(written_, options.write_window);
   }
+  if (state_ == State::kWriting) owner_.count_timeout();
   if (state_ != State::kWorking) close();
 }
 

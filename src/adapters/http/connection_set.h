@@ -21,6 +21,8 @@ struct ServerState {
   std::atomic<uint64_t> accepted{0};
   std::atomic<uint64_t> refused{0};
   std::atomic<uint64_t> receiving{0};  // bytes of incomplete bodies
+  std::atomic<uint64_t> timeouts{0};
+  std::atomic<uint64_t> bad_requests{0};
 };
 
 // All calls on the worker's loop, but those marked.
@@ -47,6 +49,8 @@ class ConnectionSet final : public protocol::http1::HttpResponder {
   // For connections.
   [[nodiscard]] protocol::http1::ExchangeId next_exchange(uint32_t slot);
   void release(uint32_t slot);
+  void count_timeout() { server_.timeouts.fetch_add(1, std::memory_order_relaxed); }
+  void count_bad_request() { server_.bad_requests.fetch_add(1, std::memory_order_relaxed); }
   // Changes the count of bytes being received; false when it is over the limit then.
   bool count_receiving(int64_t change);
   [[nodiscard]] const HttpServerOptions& options() const { return server_.options; }

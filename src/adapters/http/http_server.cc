@@ -156,7 +156,7 @@ void HttpServer::Impl::check_drained() {
   first.arm(state.clock->now() + kDrainCheck, [this] { check_drained(); });
 }
 
-HttpServer::HttpServer(HttpServerOptions options, std::vector<HttpWorker> workers,
+HttpServer::HttpServer(HttpServerOptions options, const std::vector<HttpWorker>& workers,
                        const ports::Clock& clock)
     : impl_(std::make_unique<Impl>(std::move(options), workers, clock)) {}
 
@@ -185,7 +185,9 @@ HttpServerCounters HttpServer::counters() const {
   return {.open = impl_->state.open.load(std::memory_order_relaxed),
           .accepted = impl_->state.accepted.load(std::memory_order_relaxed),
           .refused = impl_->state.refused.load(std::memory_order_relaxed),
-          .receiving = impl_->state.receiving.load(std::memory_order_relaxed)};
+          .receiving = impl_->state.receiving.load(std::memory_order_relaxed),
+          .timeouts = impl_->state.timeouts.load(std::memory_order_relaxed),
+          .bad_requests = impl_->state.bad_requests.load(std::memory_order_relaxed)};
 }
 
 }  // namespace baton::adapters::http

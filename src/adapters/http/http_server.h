@@ -51,10 +51,12 @@ struct HttpWorker {
 };
 
 struct HttpServerCounters {
-  uint64_t open = 0;       // connections now
-  uint64_t accepted = 0;   // since the start
-  uint64_t refused = 0;    // over connections_max
-  uint64_t receiving = 0;  // bytes of bodies that are not complete
+  uint64_t open = 0;          // connections now
+  uint64_t accepted = 0;      // since the start
+  uint64_t refused = 0;       // over connections_max
+  uint64_t receiving = 0;     // bytes of bodies that are not complete
+  uint64_t timeouts = 0;      // requests that came, or answers that were taken, too slowly
+  uint64_t bad_requests = 0;  // refused by the codec for what they are
 };
 
 // Serves HTTP/1.1 on one address. One listener hands each connection to the worker with the fewest:
@@ -63,7 +65,8 @@ struct HttpServerCounters {
 // them; destroyed when they have stopped.
 class HttpServer {
  public:
-  HttpServer(HttpServerOptions options, std::vector<HttpWorker> workers, const ports::Clock& clock);
+  HttpServer(HttpServerOptions options, const std::vector<HttpWorker>& workers,
+             const ports::Clock& clock);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;

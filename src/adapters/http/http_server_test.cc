@@ -140,6 +140,7 @@ TEST(HttpServer, AnswersMalformedInputAndCloses) {
     EXPECT_TRUE(client.closed_within(1000));
   }
   EXPECT_EQ(server.handler().requests.load(), 0);
+  EXPECT_EQ(server.server().counters().bad_requests, cases.size());
 }
 
 TEST(HttpServer, AnswersPipelinedRequestsInOrder) {
@@ -266,6 +267,7 @@ TEST(HttpServer, GivesUpOnSlowHeadsAndBodies) {
   }
   EXPECT_EQ(slow_head.receive().status, 408);
   EXPECT_EQ(slow_body.receive().status, 408);
+  EXPECT_EQ(server.server().counters().timeouts, 2U);
   EXPECT_EQ(steady.receive().status, 200);
 }
 

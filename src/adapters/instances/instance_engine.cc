@@ -300,7 +300,12 @@ void InstanceEngine::abort(ports::CallId id, EndReason reason, ports::AbortScope
   deliver(ended);
 }
 
-void InstanceEngine::stop(Instant deadline) {
+void InstanceEngine::stop_accepting() {
+  const std::lock_guard lock(mutex_);
+  dispatcher_->stop_accepting(EndReason::kShuttingDown);
+}
+
+void InstanceEngine::end_calls(Instant deadline) {
   std::vector<ports::EndedCall> ended;
   {
     std::unique_lock lock(mutex_);
@@ -310,19 +315,38 @@ void InstanceEngine::stop(Instant deadline) {
       drained_.wait_for(lock, span(now, deadline));
     }
     dispatcher_->close(EndReason::kShuttingDown, clock_.now(), ended);
+    terminate_active();
+  }
+  deliver(ended);
+}
+
+// Under the lock.
+void InstanceEngine::terminate_active() {
+  for (auto& worker : workers_) {
+    if (worker->active) worker->runtime->terminate();
+  }
+}
+
+void InstanceEngine::stop(Instant deadline) {
+  end_calls(deadline);
+  {
+    std::unique_lock lock(mutex_);
     while (active_ > 0) {
-      for (auto& worker : workers_) {
-        if (worker->active) worker->runtime->terminate();
-      }
       drained_.wait_for(lock, kTerminateAgain);
+      terminate_active();
     }
     exit_ = true;
     for (auto& worker : workers_) worker->woken.notify_all();
   }
-  deliver(ended);
   for (auto& worker : workers_) {
     if (worker->thread.joinable()) worker->thread.join();
   }
+}
+
+void stop_together(std::span<InstanceEngine* const> engines, Instant deadline) {
+  for (InstanceEngine* engine : engines) engine->stop_accepting();
+  for (InstanceEngine* engine : engines) engine->end_calls(deadline);
+  for (InstanceEngine* engine : engines) engine->stop(deadline);
 }
 
 void InstanceEngine::inspect(const std::function<void(const ports::Dispatcher&)>& look) const {
@@ -359,6 +383,7 @@ std::vector<Placement> InstanceEngine::placements() const {
   std::unique_lock lock(mutex_);
   placed_.wait(lock, [&] { return std::ranges::all_of(workers_, &Worker::placed); });
   std::vector<Placement> placements;
+  placements.reserve(workers_.size());
   for (const auto& worker : workers_) placements.push_back(worker->placement);
   return placements;
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,12 @@ class InstanceEngine final : public ports::EnginePort {
   // effect.
   void stop(Instant deadline);
 
+  // The parts of stop(), for several engines side by side: takes no more calls; serves those it has
+  // until `deadline`, ends the rest and asks what runs to end. The second blocks until `deadline`
+  // at most; stop() follows.
+  void stop_accepting();
+  void end_calls(Instant deadline);
+
   // Runs `look` under the lock: for counts and curves, not for work.
   void inspect(const std::function<void(const ports::Dispatcher&)>& look) const;
   [[nodiscard]] size_t queued_calls() const;
@@ -66,6 +73,7 @@ class InstanceEngine final : public ports::EnginePort {
   void finish_batch(Worker& worker);
   void run_inline(Worker& worker, std::unique_lock<std::mutex>& lock);
   void wake(ports::InstanceIndex instance);
+  void terminate_active();
   void hand_out(Outbox& outbox) const;
   void refuse(ports::DispatchedCall call, const ports::Submitted& submitted) const;
   void deliver(std::vector<ports::EndedCall>& ended) const;
@@ -80,5 +88,8 @@ class InstanceEngine final : public ports::EnginePort {
   size_t active_ = 0;  // batches that run
   bool exit_ = false;
 };
+
+// stop() of all of them, side by side: the longest counts, not the sum.
+void stop_together(std::span<InstanceEngine* const> engines, Instant deadline);
 
 }  // namespace baton::adapters

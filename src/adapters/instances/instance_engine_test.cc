@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
 #include "ports/testing/fake_runtime.h"
 #include "ports/testing/loop_executor.h"
 #include "ports/testing/manual_clock.h"
@@ -114,6 +118,60 @@ TEST(InstanceEngine, RunsAShortCallOnTheCallersThread) {
     bench.wait_for(bench.requests);
   }
   EXPECT_EQ(bench.events.count(), bench.requests);
+}
+
+// Runs until it and its partner have been terminated.
+class Reluctant final : public ports::RuntimeInstance {
+ public:
+  struct Pair {
+    std::mutex mutex;
+    std::condition_variable changed;
+    int running = 0;
+    int terminated = 0;
+  };
+  explicit Reluctant(Pair& pair) : pair_(pair) {}
+  Result<ports::BatchResult, ports::RunFailure> run(std::span<const InferRequest* const>) override {
+    std::unique_lock lock(pair_.mutex);
+    ++pair_.running;
+    pair_.changed.notify_all();
+    pair_.changed.wait(lock, [&] { return pair_.terminated == 2; });
+    return fail(ports::RunFailure{.terminated = true, .message = "terminated"});
+  }
+  void terminate() override {
+    const std::lock_guard lock(pair_.mutex);
+    if (!std::exchange(terminated_, true)) ++pair_.terminated;
+    pair_.changed.notify_all();
+  }
+
+ private:
+  Pair& pair_;
+  bool terminated_ = false;
+};
+
+TEST(StopTogether, EndsTheRunsOfAllEnginesSideBySide) {
+  Bench bench;  // its clock, loop and ring
+  Reluctant::Pair pair;
+  const auto permits = std::make_shared<CpuPermits>(std::make_unique<service::LedgerPermits>(2));
+  std::vector<std::unique_ptr<InstanceEngine>> engines;
+  std::vector<InstanceEngine*> all;
+  for (int i = 0; i < 2; ++i) {
+    std::vector<std::unique_ptr<ports::RuntimeInstance>> runtimes;
+    runtimes.push_back(std::make_unique<Reluctant>(pair));
+    service::DispatcherOptions options;
+    options.config.name = "m";
+    engines.push_back(std::make_unique<InstanceEngine>(
+        std::make_unique<service::ModelDispatcher>(std::move(options), bench.ring),
+        std::move(runtimes), permits, bench.clock, InstanceEngineOptions{.name = "m", .cpus = {}}));
+    all.push_back(engines.back().get());
+    all.back()->start({.request = std::make_shared<InferRequest>(), .home = &bench.loop},
+                      bench.events);
+  }
+  {
+    std::unique_lock lock(pair.mutex);
+    pair.changed.wait(lock, [&] { return pair.running == 2; });
+  }
+  stop_together(all, bench.clock.now());  // one after the other would never end
+  EXPECT_EQ(pair.terminated, 2);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <utility>
 
 namespace baton::adapters::jobs {
@@ -12,27 +13,63 @@ namespace {
 
 // On Linux a nice value belongs to a thread: loading yields to serving (server#8117).
 constexpr int kNice = 10;
+// A run that misses an interrupt which came just before it began is told again after this long.
+constexpr auto kInterruptAgain = std::chrono::milliseconds(50);
 
 }  // namespace
+
+bool JobPool::Stop::requested() const {
+  const std::lock_guard lock(mutex_);
+  return requested_;
+}
+
+void JobPool::Stop::run(FunctionRef<void()> work, FunctionRef<void()> interrupt) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (requested_) return;
+    interrupts_.push_back(&interrupt);
+  }
+  work();
+  const std::lock_guard lock(mutex_);
+  std::erase(interrupts_, &interrupt);
+}
+
+void JobPool::Stop::request() {
+  const std::lock_guard lock(mutex_);  // held while interrupting: what they reach still stands
+  requested_ = true;
+  for (const FunctionRef<void()>* interrupt : interrupts_) (*interrupt)();
+}
 
 JobPool::JobPool(size_t threads) {
   for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
 }
 
 JobPool::~JobPool() {
+  cancel();
   {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-    jobs_.clear();
+    std::unique_lock lock(mutex_);
+    while (running_ > 0) {
+      if (idle_.wait_for(lock, kInterruptAgain) == std::cv_status::timeout) stop_.request();
+    }
   }
-  woken_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
-void JobPool::run(std::move_only_function<void()> job) {
+void JobPool::cancel() {
+  std::deque<Job> dropped;
   {
     const std::lock_guard lock(mutex_);
-    if (stop_) return;
+    ending_ = true;
+    dropped.swap(jobs_);
+  }
+  woken_.notify_all();
+  stop_.request();
+}
+
+void JobPool::run(Job job) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (ending_) return;
     jobs_.push_back(std::move(job));
   }
   woken_.notify_one();
@@ -43,14 +80,16 @@ void JobPool::work() {
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
   std::unique_lock lock(mutex_);
   for (;;) {
-    woken_.wait(lock, [this] { return stop_ || !jobs_.empty(); });
-    if (stop_) return;
-    auto job = std::move(jobs_.front());
+    woken_.wait(lock, [this] { return ending_ || !jobs_.empty(); });
+    if (ending_) return;
+    Job job = std::move(jobs_.front());
     jobs_.pop_front();
+    ++running_;
     lock.unlock();
-    job();
+    job(stop_);
     job = nullptr;
     lock.lock();
+    if (--running_ == 0) idle_.notify_all();
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <condition_variable>
 #include <deque>
-#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -14,15 +13,34 @@ namespace baton::adapters::jobs {
 class JobPool final : public ports::JobRunner {
  public:
   explicit JobPool(size_t threads);
+  // Cancels, and waits for the jobs that run.
   ~JobPool() override;
-  void run(std::move_only_function<void()> job) override;
+  void run(Job job) override;
+  // Drops what is queued and what comes, and asks the jobs that run to end. Any thread; does not
+  // wait.
+  void cancel();
 
  private:
+  class Stop final : public ports::Cancellation {
+   public:
+    [[nodiscard]] bool requested() const override;
+    void run(FunctionRef<void()> work, FunctionRef<void()> interrupt) override;
+    void request();  // again: what runs is interrupted again
+
+   private:
+    mutable std::mutex mutex_;
+    bool requested_ = false;
+    std::vector<const FunctionRef<void()>*> interrupts_;  // of what runs
+  };
   void work();
+
+  Stop stop_;
   std::mutex mutex_;
   std::condition_variable woken_;
-  std::deque<std::move_only_function<void()>> jobs_;
-  bool stop_ = false;
+  std::condition_variable idle_;
+  std::deque<Job> jobs_;
+  size_t running_ = 0;
+  bool ending_ = false;
   std::vector<std::thread> threads_;
 };
 

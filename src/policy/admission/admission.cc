@@ -9,23 +9,27 @@ constexpr Duration kRetryAfter = Duration::s(1);
 
 }  // namespace
 
-std::optional<Refusal> refuse_admission(const AdmissionSnapshot& snapshot,
-                                        const AdmissionLimits& limits,
-                                        const AdmissionRequest& request, Instant now) {
+std::optional<AdmissionRefusal> refuse_admission(const AdmissionSnapshot& snapshot,
+                                                 const AdmissionLimits& limits,
+                                                 const AdmissionRequest& request, Instant now) {
   if (request.deadline <= now) {
-    return Refusal{EndReason::kDeadlineQueued, "the request's deadline has passed", {}};
+    return AdmissionRefusal{{EndReason::kDeadlineQueued, "the request's deadline has passed", {}},
+                            DecisionReason::kDeadlinePassed};
   }
   if (snapshot.in_flight >= limits.max_in_flight) {
-    return Refusal{EndReason::kOverloaded,
-                   "the worker has " + std::to_string(snapshot.in_flight) +
-                       " requests in flight, its share of the server's limit; retry later",
-                   kRetryAfter};
+    return AdmissionRefusal{
+        {EndReason::kOverloaded,
+         "the worker has " + std::to_string(snapshot.in_flight) +
+             " requests in flight, its share of the server's limit; retry later",
+         kRetryAfter},
+        DecisionReason::kInFlightLimit};
   }
   if (request.bytes > limits.max_bytes - snapshot.bytes) {
-    return Refusal{EndReason::kOverloaded,
-                   "the requests in flight hold the limit of " + std::to_string(limits.max_bytes) +
-                       " bytes; retry later",
-                   kRetryAfter};
+    return AdmissionRefusal{{EndReason::kOverloaded,
+                             "the requests in flight hold the limit of " +
+                                 std::to_string(limits.max_bytes) + " bytes; retry later",
+                             kRetryAfter},
+                            DecisionReason::kInFlightBytesLimit};
   }
   return std::nullopt;
 }

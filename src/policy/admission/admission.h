@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/time.h"
+#include "domain/decision.h"
 #include "domain/end_reason.h"
 
 namespace baton::policy {
@@ -24,10 +25,16 @@ struct AdmissionRequest {
   Instant deadline = Instant::never();
 };
 
+struct AdmissionRefusal {
+  Refusal refusal;
+  DecisionReason limit = DecisionReason::kNone;
+};
+
 // The refusal, or nothing when the request may enter. A request whose deadline has passed never
 // enters.
-[[nodiscard]] std::optional<Refusal> refuse_admission(const AdmissionSnapshot& snapshot,
-                                                      const AdmissionLimits& limits,
-                                                      const AdmissionRequest& request, Instant now);
+[[nodiscard]] std::optional<AdmissionRefusal> refuse_admission(const AdmissionSnapshot& snapshot,
+                                                               const AdmissionLimits& limits,
+                                                               const AdmissionRequest& request,
+                                                               Instant now);
 
 }  // namespace baton::policy

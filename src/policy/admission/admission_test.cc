@@ -11,10 +11,15 @@ TEST(RefuseAdmission, HoldsEachLimitAndSaysWhich) {
   EXPECT_FALSE(refuse_admission({1, 50}, limits, {50, Instant::never()}, now).has_value());
   const auto full = refuse_admission({2, 0}, limits, {}, now);
   ASSERT_TRUE(full.has_value());
-  EXPECT_EQ(full->reason, EndReason::kOverloaded);
-  EXPECT_GT(full->retry_after, Duration());
-  EXPECT_TRUE(refuse_admission({1, 50}, limits, {51, Instant::never()}, now).has_value());
-  EXPECT_EQ(refuse_admission({}, limits, {0, now}, now)->reason, EndReason::kDeadlineQueued);
+  EXPECT_EQ(full->refusal.reason, EndReason::kOverloaded);
+  EXPECT_GT(full->refusal.retry_after, Duration());
+  EXPECT_EQ(full->limit, DecisionReason::kInFlightLimit);
+  const auto large = refuse_admission({1, 50}, limits, {51, Instant::never()}, now);
+  ASSERT_TRUE(large.has_value());
+  EXPECT_EQ(large->limit, DecisionReason::kInFlightBytesLimit);
+  const auto late = refuse_admission({}, limits, {0, now}, now);
+  EXPECT_EQ(late->refusal.reason, EndReason::kDeadlineQueued);
+  EXPECT_EQ(late->limit, DecisionReason::kDeadlinePassed);
 }
 
 }  // namespace

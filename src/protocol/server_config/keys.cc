@@ -131,6 +131,12 @@ std::vector<Key> make_operation_keys() {
       {"shutdown.drain", KeyType::kDuration, "30s", "Then: time for what is in flight.",
        [](ServerConfig& c, const KeyValue& v) { c.shutdown.drain = std::get<Duration>(v); }, 0,
        kDayMs},
+      {"shutdown.stop", KeyType::kDuration, "10s",
+       "Then: time for what cannot be cut off, such as a file being opened; after it the process "
+       "ends "
+       "with status 3.",
+       [](ServerConfig& c, const KeyValue& v) { c.shutdown.stop = std::get<Duration>(v); }, 0,
+       kDayMs},
       {"log.access", KeyType::kText, "off", "Access log, one JSON line a request; `-`: stdout.",
        [](ServerConfig& c, const KeyValue& v) { c.log.access = text(v); }},
       {"log.level",

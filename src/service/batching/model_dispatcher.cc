@@ -26,7 +26,7 @@ std::string level_limits_text(const BatchingConfig& batching) {
   return text;
 }
 
-std::array<std::string, 6> refusal_texts(const DispatcherOptions& options) {
+std::array<std::string, 7> refusal_texts(const DispatcherOptions& options) {
   const std::string& name = options.config.name;
   return {
       fmt::format("model '{}' is shutting down and takes no more requests; retry elsewhere", name),
@@ -43,12 +43,13 @@ std::array<std::string, 6> refusal_texts(const DispatcherOptions& options) {
       fmt::format("the deadline passed before model '{}' could run the request; allow more time or "
                   "retry later",
                   name),
+      fmt::format("model '{}' holds as many requests as it can tell apart; retry later", name),
   };
 }
 
 size_t text_index(DecisionReason limit) {
   switch (limit) {
-    case DecisionReason::kBatchFull:
+    case DecisionReason::kTooLarge:
       return 1;
     case DecisionReason::kItemsLimit:
       return 2;
@@ -56,8 +57,10 @@ size_t text_index(DecisionReason limit) {
       return 3;
     case DecisionReason::kLevelLimit:
       return 4;
-    case DecisionReason::kQueueDeadline:
+    case DecisionReason::kDeadlinePassed:
       return 5;
+    case DecisionReason::kCallsLimit:
+      return 6;
     default:
       return 0;
   }
@@ -67,12 +70,50 @@ bool is_deadline(EndReason reason) {
   return reason == EndReason::kDeadlineQueued || reason == EndReason::kDeadlineRunning;
 }
 
+// Why a call without a result ended.
+DecisionReason reason_of(EndReason reason) {
+  switch (reason) {
+    case EndReason::kDeadlineQueued:
+      return DecisionReason::kQueueDeadline;
+    case EndReason::kDeadlineRunning:
+      return DecisionReason::kRunDeadline;
+    case EndReason::kClientGone:
+      return DecisionReason::kClientGone;
+    case EndReason::kShuttingDown:
+      return DecisionReason::kShuttingDown;
+    default:
+      return DecisionReason::kNone;
+  }
+}
+
+RunOutcome outcome_of(const Result<ports::BatchResult, ports::RunFailure>& outcome) {
+  if (outcome) return RunOutcome::kDone;
+  return outcome.error().terminated ? RunOutcome::kTerminated : RunOutcome::kFailed;
+}
+
+DecisionReason reason_of(RunOutcome outcome) {
+  static constexpr std::array kReasons = {DecisionReason::kRunEnded, DecisionReason::kRunFailed,
+                                          DecisionReason::kRunTerminated};
+  return kReasons[static_cast<size_t>(outcome)];
+}
+
 }  // namespace
+
+template <class Make>
+void ModelDispatcher::enter(Make make) {
+  ++entries_;
+  if (!inputs_recorded_) return;
+  DecisionInput input = make();
+  input.entry = entries_;
+  input.now = now_;
+  decisions_.input(input);
+}
 
 ModelDispatcher::ModelDispatcher(DispatcherOptions options, ports::DecisionSink& decisions)
     : options_(std::move(options)),
       rules_(policy::batch_rules(options_.config)),
       decisions_(decisions),
+      inputs_recorded_(decisions.takes_inputs()),
       texts_(refusal_texts(options_)),
       queues_(options_.rank),
       curve_(options_.curve),
@@ -116,12 +157,12 @@ policy::QueuedCall ModelDispatcher::describe(const InferRequest& request, Instan
 }
 
 ModelDispatcher::Limit ModelDispatcher::limit_reached(const policy::QueuedCall& call) const {
-  if (closed_) return {DecisionReason::kRunEnded, closed_because_};
+  if (closed_) return {DecisionReason::kShuttingDown, closed_because_};
   if (options_.config.batches() && call.items > rules_.max_items) {
-    return {DecisionReason::kBatchFull, EndReason::kTooLarge};
+    return {DecisionReason::kTooLarge, EndReason::kTooLarge};
   }
   if (call.queue_deadline <= now_) {
-    return {DecisionReason::kQueueDeadline, EndReason::kDeadlineQueued};
+    return {DecisionReason::kDeadlinePassed, EndReason::kDeadlineQueued};
   }
   if (queues_.items() + call.items > options_.limits.max_items) {
     return {DecisionReason::kItemsLimit};
@@ -135,13 +176,22 @@ ModelDispatcher::Limit ModelDispatcher::limit_reached(const policy::QueuedCall& 
   if (most > 0 && queues_.calls_of_level(call.level) >= most + free) {
     return {DecisionReason::kLevelLimit};
   }
-  if (slots_.size() >= kNoSlot && free_slots_.empty()) return {DecisionReason::kItemsLimit};
+  if (slots_.size() >= kNoSlot && free_slots_.empty()) return {DecisionReason::kCallsLimit};
   return {};
 }
 
 ports::Submitted ModelDispatcher::submit(ports::DispatchedCall& call, Instant now) {
   now = advance(now);
   const InferRequest& request = *call.call.request;
+  enter([&] {
+    return DecisionInput{.kind = InputKind::kSubmit,
+                         .request = request.context.id,
+                         .items = request.items,
+                         .bytes = request.context.bytes,
+                         .batch_key = request.batch_key,
+                         .deadline = request.context.deadline,
+                         .priority = request.context.priority};
+  });
   const policy::QueuedCall queued = describe(request, now);
   const Limit limit = limit_reached(queued);
   if (limit.reason != DecisionReason::kNone) return refuse(request, limit);
@@ -158,10 +208,6 @@ ports::Submitted ModelDispatcher::submit(ports::DispatchedCall& call, Instant no
   call.timings.queued = now;
   slots_[slot] = {.call = std::move(call), .state = SlotState::kQueued};
   queues_.push(slot, queued, request.batch_key, key);
-  record({.kind = DecisionKind::kAdmit,
-          .reason = DecisionReason::kWithinLimits,
-          .request = request.context.id,
-          .items = queued.items});
 
   const Wake wake = wake_one();
   out.wake = wake.wake;
@@ -169,6 +215,12 @@ ports::Submitted ModelDispatcher::submit(ports::DispatchedCall& call, Instant no
   const Duration predicted = curve_.curve().predict(queued.items);
   out.inline_run = wake.wake && wake.runs && was_empty && !curve_.curve().empty() &&
                    predicted < options_.hand_over;
+  record({.kind = DecisionKind::kAdmit,
+          .reason = DecisionReason::kWithinLimits,
+          .instance = out.instance,
+          .request = request.context.id,
+          .items = queued.items,
+          .detail = uint64_t{out.wake} + uint64_t{out.inline_run}});
   return out;
 }
 
@@ -246,6 +298,7 @@ ModelDispatcher::Wake ModelDispatcher::wake_one() {
 }
 
 void ModelDispatcher::will_ask(ports::InstanceIndex instance) {
+  enter([&] { return DecisionInput{.kind = InputKind::kWillAsk, .instance = instance}; });
   BATON_CHECK(instances_[instance].state != InstanceState::kBusy);
   instances_[instance].state = InstanceState::kAsking;
 }
@@ -253,6 +306,7 @@ void ModelDispatcher::will_ask(ports::InstanceIndex instance) {
 ports::NextBatch ModelDispatcher::next(ports::InstanceIndex instance, Instant now,
                                        ports::Batch& batch, std::vector<ports::EndedCall>& ended) {
   now = advance(now);
+  enter([&] { return DecisionInput{.kind = InputKind::kNext, .instance = instance}; });
   BATON_CHECK(instances_[instance].state != InstanceState::kBusy && !batch.formed());
   expire(ended);
   policy::demote_hopeless(queues_, outlook(), now);
@@ -335,9 +389,8 @@ void ModelDispatcher::end_queued(policy::Slot slot, EndReason reason,
   end.end.timings = end.call.timings;
   queued = {};
   free_slots_.push_back(slot);
-  const bool late = is_deadline(reason);
-  record({.kind = late ? DecisionKind::kExpire : DecisionKind::kCancel,
-          .reason = late ? DecisionReason::kQueueDeadline : DecisionReason::kClientGone,
+  record({.kind = is_deadline(reason) ? DecisionKind::kExpire : DecisionKind::kCancel,
+          .reason = reason_of(reason),
           .request = request,
           .items = items});
 }
@@ -346,6 +399,10 @@ void ModelDispatcher::finish(ports::InstanceIndex instance, ports::Batch& batch,
                              Result<ports::BatchResult, ports::RunFailure>& outcome, Instant now,
                              std::vector<ports::EndedCall>& ended) {
   now = advance(now);
+  const RunOutcome ran = outcome_of(outcome);
+  enter([&] {
+    return DecisionInput{.kind = InputKind::kFinish, .outcome = ran, .instance = instance};
+  });
   Instance& runner = instances_[instance];
   BATON_CHECK(runner.state == InstanceState::kBusy && batch.formed());
   BATON_CHECK(!outcome || outcome->results.size() == batch.members.size());
@@ -380,7 +437,7 @@ void ModelDispatcher::finish(ports::InstanceIndex instance, ports::Batch& batch,
   runner.live_members = 0;
   if (outcome) learn(batch.items, now - runner.started);
   record({.kind = DecisionKind::kFinish,
-          .reason = DecisionReason::kRunEnded,
+          .reason = reason_of(ran),
           .instance = instance,
           .items = batch.items,
           .detail = batch.number});
@@ -403,7 +460,7 @@ void ModelDispatcher::requeue_alone(policy::Slot slot) {
   call.state = SlotState::kQueued;
   call.alone = true;
   queues_.push(slot, queued, queued.sequence, policy::kNoKey);
-  record({.kind = DecisionKind::kAdmit,
+  record({.kind = DecisionKind::kRequeue,
           .reason = DecisionReason::kRetryAlone,
           .request = request.context.id,
           .items = queued.items});
@@ -413,6 +470,12 @@ ports::Dispatcher::Aborted ModelDispatcher::abort(ports::CallId id, EndReason re
                                                   ports::AbortScope scope, Instant now,
                                                   std::vector<ports::EndedCall>& ended) {
   advance(now);
+  enter([&] {
+    return DecisionInput{.kind = InputKind::kAbort,
+                         .end = reason,
+                         .also_running = scope == ports::AbortScope::kAlsoRunning,
+                         .call = id.value()};
+  });
   const policy::Slot slot = slot_of(id);
   if (slot >= slots_.size() || slots_[slot].call.id != id) return {};
   CallSlot& found = slots_[slot];
@@ -431,9 +494,8 @@ ports::Dispatcher::Aborted ModelDispatcher::abort(ports::CallId id, EndReason re
   end.end.reason = reason;
   end.end.refusal.reason = reason;
   end.end.timings = end.call.timings;
-  const bool late = is_deadline(reason);
-  record({.kind = late ? DecisionKind::kExpire : DecisionKind::kCancel,
-          .reason = late ? DecisionReason::kDeadlineBounds : DecisionReason::kClientGone,
+  record({.kind = is_deadline(reason) ? DecisionKind::kExpire : DecisionKind::kCancel,
+          .reason = reason_of(reason),
           .instance = found.instance,
           .request = end.call.call.request->context.id,
           .items = end.call.call.request->items});
@@ -441,13 +503,19 @@ ports::Dispatcher::Aborted ModelDispatcher::abort(ports::CallId id, EndReason re
 }
 
 void ModelDispatcher::stop_accepting(EndReason reason) {
+  enter([&] { return DecisionInput{.kind = InputKind::kStopAccepting, .end = reason}; });
+  refuse_from_now(reason);
+}
+
+void ModelDispatcher::refuse_from_now(EndReason reason) {
   closed_ = true;
   closed_because_ = reason;
 }
 
 void ModelDispatcher::close(EndReason reason, Instant now, std::vector<ports::EndedCall>& ended) {
   advance(now);
-  stop_accepting(reason);
+  enter([&] { return DecisionInput{.kind = InputKind::kClose, .end = reason}; });
+  refuse_from_now(reason);
   while (const auto slot = queues_.first_by_rank()) end_queued(*slot, reason, ended);
 }
 
@@ -479,6 +547,7 @@ Duration ModelDispatcher::drain_time() const {
 
 void ModelDispatcher::record(Decision decision) {
   decision.sequence = next_decision_++;
+  decision.entry = entries_;
   decision.now = now_;
   decision.queued = queues_.items();
   decisions_.record(decision);

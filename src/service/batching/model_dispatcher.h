@@ -100,11 +100,16 @@ class ModelDispatcher final : public ports::Dispatcher {
   void learn(uint64_t items, Duration duration);
   [[nodiscard]] Duration drain_time() const;
   void record(Decision decision);
+  // Begins one call into the dispatcher; what it brings is made only when somebody keeps it.
+  template <class Make>
+  void enter(Make make);
+  void refuse_from_now(EndReason reason);
 
   const DispatcherOptions options_;
   const policy::BatchRules rules_;
   ports::DecisionSink& decisions_;
-  std::array<std::string, 6> texts_;  // of refusals, by limit
+  const bool inputs_recorded_;
+  std::array<std::string, 7> texts_;  // of refusals, by limit
 
   policy::BatchQueues queues_;
   policy::ArrivalRate arrivals_;
@@ -124,6 +129,7 @@ class ModelDispatcher final : public ports::Dispatcher {
   uint64_t next_call_ = 1;
   uint64_t next_batch_ = 1;
   uint64_t next_decision_ = 1;
+  uint64_t entries_ = 0;
 };
 
 }  // namespace baton::service

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 namespace baton::service {
 namespace {
@@ -14,6 +15,14 @@ using ports::EndedCall;
 
 struct Decisions final : ports::DecisionSink {
   void record(const Decision& decision) override { list.push_back(decision); }
+  [[nodiscard]] bool takes_inputs() const override { return keeps_inputs; }
+  void input(const DecisionInput& input) override { inputs.push_back(input); }
+  // Of the newest decision.
+  [[nodiscard]] std::pair<DecisionKind, DecisionReason> last() const {
+    return {list.back().kind, list.back().reason};
+  }
+  bool keeps_inputs = true;
+  std::vector<DecisionInput> inputs;
   [[nodiscard]] size_t count(DecisionKind kind) const {
     size_t found = 0;
     for (const Decision& decision : list) found += decision.kind == kind ? 1 : 0;
@@ -104,6 +113,105 @@ TEST_F(Dispatcher, NumbersDecisionsWithoutGaps) {
   for (size_t i = 0; i < decisions.list.size(); ++i) {
     EXPECT_EQ(decisions.list[i].sequence, i + 1);
   }
+}
+
+TEST_F(Dispatcher, NumbersItsEntriesWithoutGapsAndNamesThemInDecisions) {
+  make();
+  dispatcher->will_ask(0);
+  const ports::CallId id = submit().id;
+  ask();
+  dispatcher->abort(id, EndReason::kClientGone, AbortScope::kAlsoRunning, now, ended);
+  finish();
+  dispatcher->stop_accepting(EndReason::kShuttingDown);
+  dispatcher->close(EndReason::kShuttingDown, now, ended);
+  std::vector<InputKind> kinds;
+  for (const DecisionInput& input : decisions.inputs) {
+    kinds.push_back(input.kind);
+    EXPECT_EQ(input.entry, kinds.size());
+  }
+  EXPECT_EQ(kinds,
+            (std::vector<InputKind>{InputKind::kNext, InputKind::kWillAsk, InputKind::kSubmit,
+                                    InputKind::kNext, InputKind::kAbort, InputKind::kFinish,
+                                    InputKind::kStopAccepting, InputKind::kClose}));
+  EXPECT_EQ(decisions.list[0].entry, 3U);      // admit
+  EXPECT_EQ(decisions.list.back().entry, 6U);  // finish
+}
+
+TEST_F(Dispatcher, KeepsNoInputsForASinkThatTakesNone) {
+  decisions.keeps_inputs = false;
+  make();
+  submit();
+  EXPECT_TRUE(decisions.inputs.empty());
+  EXPECT_EQ(decisions.list.back().entry, 2U);
+}
+
+TEST_F(Dispatcher, SaysWhyEachRequestEnded) {
+  using enum DecisionReason;
+  make();
+  const auto abort = [&](ports::CallId id, EndReason reason) {
+    dispatcher->abort(id, reason, AbortScope::kAlsoRunning, now, ended);
+    return decisions.last();
+  };
+  const auto expired = [](DecisionReason reason) {
+    return std::pair(DecisionKind::kExpire, reason);
+  };
+  const auto cancelled = [](DecisionReason reason) {
+    return std::pair(DecisionKind::kCancel, reason);
+  };
+  EXPECT_EQ(abort(submit().id, EndReason::kDeadlineQueued), expired(kQueueDeadline));
+  EXPECT_EQ(abort(submit().id, EndReason::kClientGone), cancelled(kClientGone));
+  const ports::CallId late = submit().id;
+  const ports::CallId gone = submit().id;
+  ask();
+  EXPECT_EQ(abort(late, EndReason::kDeadlineRunning), expired(kRunDeadline));
+  EXPECT_EQ(abort(gone, EndReason::kClientGone), cancelled(kClientGone));
+  finish();
+  submit();
+  dispatcher->close(EndReason::kShuttingDown, now, ended);
+  EXPECT_EQ(decisions.last(), cancelled(kShuttingDown));
+}
+
+TEST_F(Dispatcher, SaysWhyItRefused) {
+  using enum DecisionReason;
+  make();
+  submit({.items = 9});
+  EXPECT_EQ(decisions.last(), std::pair(DecisionKind::kRefuse, kTooLarge));
+  const ports::Submitted late = submit(with_deadline(now));
+  EXPECT_EQ(decisions.last(), std::pair(DecisionKind::kRefuse, kDeadlinePassed));
+  EXPECT_NE(dispatcher->refusal_text(late.limit).find("the deadline passed"), std::string::npos);
+  dispatcher->stop_accepting(EndReason::kShuttingDown);
+  const ports::Submitted closed = submit();
+  EXPECT_EQ(decisions.last(), std::pair(DecisionKind::kRefuse, kShuttingDown));
+  EXPECT_NE(dispatcher->refusal_text(closed.limit).find("shutting down"), std::string::npos);
+}
+
+TEST_F(Dispatcher, SaysHowARunEnded) {
+  using enum DecisionReason;
+  make();
+  submit();
+  ask();
+  finish();
+  EXPECT_EQ(decisions.last(), std::pair(DecisionKind::kFinish, kRunEnded));
+  submit();
+  submit();
+  ask();
+  fail_run();
+  EXPECT_EQ(decisions.last(), std::pair(DecisionKind::kFinish, kRunFailed));
+  EXPECT_EQ(decisions.count(DecisionKind::kRequeue), 2U);
+  ask();
+  Result<ports::BatchResult, ports::RunFailure> outcome =
+      fail(ports::RunFailure{.terminated = true});
+  dispatcher->finish(0, batches[0], outcome, now, ended);
+  EXPECT_EQ(decisions.last(), std::pair(DecisionKind::kFinish, kRunTerminated));
+}
+
+TEST_F(Dispatcher, SaysWhatAnAdmittedRequestSetsOff) {
+  options.curve = LatencyCurve({{.batch_size = 1, .duration = Duration::us(3), .samples = 9}});
+  make();
+  submit();
+  EXPECT_EQ(decisions.list.back().detail, 2U) << "runs on the thread that brought it";
+  submit();
+  EXPECT_EQ(decisions.list.back().detail, 0U) << "waits";
 }
 
 TEST_F(Dispatcher, RefusesBeyondItsItemsAndSaysTheLimit) {  // server#980: no queue without bound

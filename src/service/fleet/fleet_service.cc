@@ -45,14 +45,16 @@ void FleetService::load(LoadRequest request) {
   const std::string name = version.model;
   const int64_t number = version.version;
   set_version(name, std::move(version));
-  ports_.jobs.run([this, request = std::move(request), name, number] {
-    auto result = load_version(ports_.load, request, [&] {
-      ports_.controller.post([this, name, number] { on_warming(name, number); });
-    });
-    ports_.controller.post([this, name, number, result = std::move(result)]() mutable {
-      on_loaded(name, number, std::move(result));
-    });
-  });
+  ports_.jobs.run(
+      [this, request = std::move(request), name, number](ports::Cancellation& cancellation) {
+        const auto warming = [&] {
+          ports_.controller.post([this, name, number] { on_warming(name, number); });
+        };
+        auto result = load_version(ports_.load, request, warming, cancellation);
+        ports_.controller.post([this, name, number, result = std::move(result)]() mutable {
+          on_loaded(name, number, std::move(result));
+        });
+      });
 }
 
 void FleetService::on_warming(const std::string& model, int64_t version) {
@@ -68,7 +70,7 @@ void FleetService::on_loaded(const std::string& model, int64_t version,
   const std::string label = "model " + model + " version " + std::to_string(version);
   if (result.has_value()) {
     for (const std::string& remark : result->remarks) {
-      ports_.log.log(LogLevel::kWarning, label + ": " + remark);
+      ports_.log.log(LogLevel::kWarning, std::string(label).append(": ").append(remark));
     }
     next.config = result->config;
     next.curve = result->curve;
@@ -81,7 +83,8 @@ void FleetService::on_loaded(const std::string& model, int64_t version,
     next.state = ModelState::kFailed;
     next.reason = result.error().message;
     const std::string& detail = result.error().detail;
-    ports_.log.log(LogLevel::kError,
+    const bool stopped = next.reason == kLoadingStopped;
+    ports_.log.log(stopped ? LogLevel::kInfo : LogLevel::kError,
                    label + " failed: " + next.reason + (detail.empty() ? "" : ": " + detail));
   }
   set_version(model, std::move(next));
@@ -135,9 +138,8 @@ void FleetService::write_curves(
 void FleetService::save_curves_periodically(ports::Timers& timers) {
   if (ports_.load.store == nullptr) return;
   timers.arm(ports_.load.clock.now() + kSaveCurvesEvery, [this, &timers] {
-    ports_.jobs.run([store = ports_.load.store, log = &ports_.log, curves = curves()] {
-      write_curves(*store, *log, curves);
-    });
+    ports_.jobs.run([store = ports_.load.store, log = &ports_.log, curves = curves()](
+                        ports::Cancellation&) { write_curves(*store, *log, curves); });
     save_curves_periodically(timers);
   });
 }

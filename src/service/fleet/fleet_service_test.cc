@@ -76,15 +76,29 @@ class MemoryStore final : public ports::StateStore {
   bool broken = false;
 };
 
+// Requested before the run of that number; a run is never interrupted.
+class StopBeforeRun final : public ports::Cancellation {
+ public:
+  [[nodiscard]] bool requested() const override { return runs >= last; }
+  void run(FunctionRef<void()> work, FunctionRef<void()>) override {
+    if (requested()) return;
+    ++runs;
+    work();
+  }
+  size_t runs = 0;
+  size_t last = SIZE_MAX;
+};
+
 class StoredJobs final : public ports::JobRunner {
  public:
-  void run(std::move_only_function<void()> job) override { jobs.push_back(std::move(job)); }
+  void run(Job job) override { jobs.push_back(std::move(job)); }
   void run_one() {
     auto job = std::move(jobs.front());
     jobs.pop_front();
-    job();
+    job(stop);
   }
-  std::deque<std::move_only_function<void()>> jobs;
+  std::deque<Job> jobs;
+  StopBeforeRun stop;
 };
 
 class ScriptedEngines final : public ports::EngineFactory {
@@ -211,6 +225,25 @@ TEST_F(FleetTest, ACurveThatCannotBeReadCostsAMeasurementAndARemark) {
   EXPECT_TRUE(std::ranges::any_of(log_.lines, [](const std::string& line) {
     return line.ends_with("its curve is measured again: it is torn");
   }));
+}
+
+TEST_F(FleetTest, LoadingIsStoppedBetweenItsStepsAndRuns) {
+  add("m", {1});
+  start();
+  finish_jobs();
+  const size_t runs = jobs_.stop.runs;
+  ASSERT_GT(runs, 3U);
+  for (size_t last = 0; last < runs; ++last) {
+    jobs_.stop.runs = 0;
+    jobs_.stop.last = last;
+    store_.fingerprints.clear();
+    start();
+    finish_jobs();
+    EXPECT_EQ(entry("m").versions.at(1)->state, ModelState::kFailed);
+    EXPECT_EQ(entry("m").versions.at(1)->reason, kLoadingStopped);
+    EXPECT_EQ(jobs_.stop.runs, last);
+    EXPECT_TRUE(store_.fingerprints.empty()) << "half a curve was kept";
+  }
 }
 
 TEST_F(FleetTest, PublishedDirectoriesDoNotChange) {

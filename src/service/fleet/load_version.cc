@@ -30,10 +30,17 @@ Result<WarmupFiles, LoadFailure> read_warmup_files(const LoadPorts& ports,
   return files;
 }
 
+Result<void, LoadFailure> go_on(const ports::Cancellation& cancellation) {
+  if (cancellation.requested()) return fail(LoadFailure{std::string(kLoadingStopped)});
+  return {};
+}
+
 Result<Instances, LoadFailure> make_instances(ports::ModelRuntime& runtime,
-                                              const ModelConfig& config) {
+                                              const ModelConfig& config,
+                                              const ports::Cancellation& cancellation) {
   Instances instances;
   for (uint32_t i = 0; i < config.instance_count; ++i) {
+    BATON_TRY(go_on(cancellation));
     BATON_ASSIGN(auto instance, runtime.create_instance(config));
     instances.push_back(std::move(instance));
   }
@@ -60,19 +67,43 @@ std::optional<LatencyCurve> known_curve(const LoadPorts& ports, const ports::Cur
   return std::nullopt;
 }
 
+// An instance whose runs end early when loading is cancelled.
+class Cancellable final : public ports::RuntimeInstance {
+ public:
+  Cancellable(ports::RuntimeInstance& inner, ports::Cancellation& cancellation)
+      : inner_(inner), cancellation_(cancellation) {}
+  Result<ports::BatchResult, ports::RunFailure> run(
+      std::span<const InferRequest* const> members) override {
+    Result<ports::BatchResult, ports::RunFailure> outcome =
+        fail(ports::RunFailure{.terminated = true, .message = "terminated"});
+    cancellation_.run([&] { outcome = inner_.run(members); }, [&] { inner_.terminate(); });
+    return outcome;
+  }
+  void terminate() override { inner_.terminate(); }
+
+ private:
+  ports::RuntimeInstance& inner_;
+  ports::Cancellation& cancellation_;
+};
+
 struct Warmed {
   Instances instances;
   WarmUpReport report;
 };
 
-Result<Warmed, WarmUpFailure> warm(const LoadPorts& ports, ports::ModelRuntime& runtime,
-                                   const ModelConfig& config, const WarmUpOptions& options) {
-  auto instances = make_instances(runtime, config);
+Result<Warmed, WarmUpFailure> warm(const LoadPorts& ports, const OpenedVersion& opened,
+                                   const WarmUpOptions& options,
+                                   ports::Cancellation& cancellation) {
+  auto instances = make_instances(*opened.runtime, opened.config, cancellation);
   if (!instances.has_value()) {
     return fail(WarmUpFailure{WarmUpFailure::Kind::kSample, instances.error().message});
   }
   Warmed warmed{std::move(*instances), {}};
-  BATON_ASSIGN(warmed.report, warm_up(warmed.instances, config, options, ports.clock));
+  Instances cancellable;
+  for (const auto& instance : warmed.instances) {
+    cancellable.push_back(std::make_unique<Cancellable>(*instance, cancellation));
+  }
+  BATON_ASSIGN(warmed.report, warm_up(cancellable, opened.config, options, ports.clock));
   return warmed;
 }
 
@@ -105,8 +136,11 @@ Result<OpenedVersion, LoadFailure> open_version(const LoadPorts& ports,
 
 Result<ports::LoadedVersion, LoadFailure> load_version(const LoadPorts& ports,
                                                        const LoadRequest& request,
-                                                       const std::function<void()>& on_warming) {
+                                                       const std::function<void()>& on_warming,
+                                                       ports::Cancellation& cancellation) {
+  BATON_TRY(go_on(cancellation));
   BATON_ASSIGN(OpenedVersion opened, open_version(ports, request));
+  BATON_TRY(go_on(cancellation));
   on_warming();
   const ports::CurveKey key{request.model.name, request.version,
                             ports.repository.fingerprint(opened.file) + ":" +
@@ -118,15 +152,16 @@ Result<ports::LoadedVersion, LoadFailure> load_version(const LoadPorts& ports,
   WarmUpOptions options;
   options.known = known ? &*known : nullptr;
   options.files = &opened.warmup_files;
-  auto warmed = warm(ports, *opened.runtime, opened.config, options);
+  auto warmed = warm(ports, opened, options, cancellation);
   if (!warmed.has_value() && !request.config && opened.config.batches() &&
       warmed.error().kind != WarmUpFailure::Kind::kSample) {
     // Nobody asked for batching: a model that cannot is served one request at a time.
     loaded.remarks.push_back("served without batching: " + warmed.error().message);
     opened.config = without_batching(opened.config, opened.runtime->signature());
     options.known = nullptr;
-    warmed = warm(ports, *opened.runtime, opened.config, options);
+    warmed = warm(ports, opened, options, cancellation);
   }
+  BATON_TRY(go_on(cancellation));  // what was measured until then is no curve
   if (!warmed.has_value()) return fail(LoadFailure{warmed.error().message});
   add_remarks(warmed->report, opened.config.batches(), loaded.remarks);
   loaded.curve = warmed->report.curve.empty() && known ? *known : warmed->report.curve;

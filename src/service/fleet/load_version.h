@@ -5,9 +5,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "ports/clock.h"
 #include "ports/engine_factory.h"
+#include "ports/job_runner.h"
 #include "ports/model_repository.h"
 #include "ports/model_runtime.h"
 #include "ports/state_store.h"
@@ -35,14 +37,19 @@ struct OpenedVersion {
   std::map<std::string, std::string> warmup_files;  // contents by name
 };
 
+inline constexpr std::string_view kLoadingStopped =
+    "its loading was stopped: the server is shutting down";
+
 // Opens the model file, completes the configuration against it and reads its warm-up files. Blocks:
 // a loader thread, or a command.
 [[nodiscard]] Result<OpenedVersion, LoadFailure> open_version(const LoadPorts& ports,
                                                               const LoadRequest& request);
 
 // Opens, makes the instances and warms each of them up. `on_warming` is called between loading and
-// warming. Blocks.
+// warming. Blocks; when it is cancelled it fails with kLoadingStopped after the step that it is at,
+// or in the middle of a run.
 [[nodiscard]] Result<ports::LoadedVersion, LoadFailure> load_version(
-    const LoadPorts& ports, const LoadRequest& request, const std::function<void()>& on_warming);
+    const LoadPorts& ports, const LoadRequest& request, const std::function<void()>& on_warming,
+    ports::Cancellation& cancellation);
 
 }  // namespace baton::service

@@ -145,10 +145,7 @@ Result<void, Refusal> Gateway::start(LiveCall& call, InferRequest& request) {
   const Instant now = ports_.clock.now();
   context.predicted_cost = model.curve.predict(request.items);
   context.deadline = std::min(context.deadline, context.arrival + options_.max_timeout);
-  if (auto refusal = policy::refuse_admission(reserved_, options_.limits,
-                                              {context.bytes, context.deadline}, now)) {
-    return fail(std::move(*refusal));
-  }
+  if (auto refusal = refuse_entry(request, now)) return fail(std::move(*refusal));
   reserved_.in_flight += 1;
   reserved_.bytes += context.bytes;
   call.reserved = true;
@@ -158,6 +155,36 @@ Result<void, Refusal> Gateway::start(LiveCall& call, InferRequest& request) {
   call.queue_deadline = started.queue_deadline;
   arm(call);
   return {};
+}
+
+// A request that enters is recorded where it queues; one that does not, here.
+std::optional<Refusal> Gateway::refuse_entry(const InferRequest& request, Instant now) {
+  const RequestContext& context = request.context;
+  auto refused =
+      policy::refuse_admission(reserved_, options_.limits, {context.bytes, context.deadline}, now);
+  if (!refused) return std::nullopt;
+  if (ports_.decisions != nullptr) {
+    const uint64_t number = next_decision_++;
+    ports_.decisions->input({.entry = number,
+                             .now = now,
+                             .kind = InputKind::kAdmission,
+                             .request = context.id,
+                             .items = request.items,
+                             .bytes = context.bytes,
+                             .deadline = context.deadline,
+                             .in_flight = reserved_.in_flight,
+                             .in_flight_bytes = reserved_.bytes});
+    ports_.decisions->record({.sequence = number,
+                              .entry = number,
+                              .now = now,
+                              .kind = DecisionKind::kRefuse,
+                              .reason = refused->limit,
+                              .request = context.id,
+                              .items = request.items,
+                              .queued = reserved_.in_flight,
+                              .detail = reserved_.bytes});
+  }
+  return std::move(refused->refusal);
 }
 
 void Gateway::arm(LiveCall& call) {
@@ -271,8 +298,7 @@ void Gateway::record_refused(const RequestContext& context, std::string_view mod
                            .ended = ports_.clock.now()});
 }
 
-ServerReadiness Gateway::server_ready() {
-  const ports::Directory& current = directory();
+ServerReadiness server_readiness(const ports::Directory& current) {
   if (!current.accepting) return {false, "the server is shutting down"};
   if (!current.complete) return {false, "the server is looking for its models"};
   std::string reason;
@@ -280,7 +306,7 @@ ServerReadiness Gateway::server_ready() {
     const std::string missing = entry->required ? why_not_ready(*entry) : "";
     if (missing.empty()) continue;
     if (!reason.empty()) reason += "; ";
-    reason += "model \"" + name + "\" " + missing;
+    reason.append("model \"").append(name).append("\" ").append(missing);
   }
   return {reason.empty(), reason};
 }

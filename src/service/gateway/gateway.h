@@ -11,6 +11,7 @@
 #include "domain/model.h"
 #include "policy/admission/admission.h"
 #include "ports/clock.h"
+#include "ports/decision_sink.h"
 #include "ports/executor.h"
 #include "ports/model_directory.h"
 #include "service/access/access_log.h"
@@ -62,6 +63,7 @@ struct ServerReadiness {
   bool ready = false;
   std::string reason;  // why not, naming the models
 };
+[[nodiscard]] ServerReadiness server_readiness(const ports::Directory& directory);
 
 // What one worker gives its gateway; all of it outlives the gateway.
 struct GatewayPorts {
@@ -71,6 +73,7 @@ struct GatewayPorts {
   const ports::ModelDirectory& models;
   Telemetry& telemetry;
   AccessLog& access_log;
+  ports::DecisionSink* decisions = nullptr;  // of admission; null: not recorded
 };
 
 struct GatewayOptions {
@@ -97,7 +100,7 @@ class Gateway {
   void record_refused(const RequestContext& context, std::string_view model,
                       const Refusal& refusal);
 
-  [[nodiscard]] ServerReadiness server_ready();
+  [[nodiscard]] ServerReadiness server_ready() { return server_readiness(directory()); }
   // Errors: kNotFound, or kNotReady when the model has no version at all. Valid during this turn.
   [[nodiscard]] Result<ModelView, Refusal> view(const std::string& model,
                                                 std::optional<int64_t> version);
@@ -113,6 +116,7 @@ class Gateway {
   [[nodiscard]] Result<ModelPtr, Refusal> find_model(const std::string& name,
                                                      std::optional<int64_t> version);
   Result<void, Refusal> start(LiveCall& call, InferRequest& request);
+  [[nodiscard]] std::optional<Refusal> refuse_entry(const InferRequest& request, Instant now);
   void arm(LiveCall& call);
   void on_timer(uint64_t token);
   void on_end(LiveCall& call, ports::EngineEnd end);
@@ -127,6 +131,7 @@ class Gateway {
   uint64_t directory_generation_ = 0;
   uint64_t next_token_ = 1;
   policy::AdmissionSnapshot reserved_;
+  uint64_t next_decision_ = 1;
   std::unordered_map<uint64_t, std::unique_ptr<LiveCall>> calls_;  // by token; never iterated
 };
 

@@ -31,6 +31,15 @@ class Lines final : public ports::LogSink {
   std::vector<std::string> lines;
 };
 
+class Decisions final : public ports::DecisionSink {
+ public:
+  void record(const Decision& decision) override { list.push_back(decision); }
+  [[nodiscard]] bool takes_inputs() const override { return true; }
+  void input(const DecisionInput& input) override { inputs.push_back(input); }
+  std::vector<Decision> list;
+  std::vector<DecisionInput> inputs;
+};
+
 class Answers final : public GatewaySink {
  public:
   std::optional<Refusal> render(const InferRequest&, const InferResult&,
@@ -78,7 +87,8 @@ class GatewayTest : public testing::Test {
     GatewayOptions options;
     options.limits = limits;
     gateway_ = std::make_unique<Gateway>(
-        GatewayPorts{loop_, loop_, loop_, directory_, telemetry_, access_log_}, options);
+        GatewayPorts{loop_, loop_, loop_, directory_, telemetry_, access_log_, &decisions_},
+        options);
   }
 
   InferRequest request(Shape shape = {1, 2}) {
@@ -100,6 +110,7 @@ class GatewayTest : public testing::Test {
   Telemetry telemetry_{1};
   Lines lines_;
   AccessLog access_log_{loop_, &lines_};
+  Decisions decisions_;
   std::shared_ptr<ScriptedEngine> engine_ = std::make_shared<ScriptedEngine>();
   ModelConfig config_;
   Answers answers_;
@@ -206,6 +217,29 @@ TEST_F(GatewayTest, ReservationsComeBackWhateverTheEnd) {
   infer(request());
   settle_queue();
   EXPECT_EQ(engine_->open(), 1U);
+  engine_->end_first({});
+  settle_queue();
+}
+
+TEST_F(GatewayTest, RecordsWhatAdmissionRefusesWithWhatItSaw) {
+  make_gateway({.max_in_flight = 1, .max_bytes = 100});
+  infer(request());
+  EXPECT_TRUE(decisions_.list.empty()) << "who enters is recorded where it queues";
+  InferRequest refused = request();
+  refused.context.bytes = 7;
+  infer(std::move(refused));
+  settle_queue();
+  ASSERT_EQ(decisions_.list.size(), 1U);
+  const Decision& decision = decisions_.list[0];
+  EXPECT_EQ(decision.sequence, 1U);
+  EXPECT_EQ(decision.kind, DecisionKind::kRefuse);
+  EXPECT_EQ(decision.reason, DecisionReason::kInFlightLimit);
+  EXPECT_EQ(decision.request.value() & 0xffff, 2U);
+  EXPECT_EQ(decision.queued, 1U);
+  ASSERT_EQ(decisions_.inputs.size(), 1U);
+  EXPECT_EQ(decisions_.inputs[0].kind, InputKind::kAdmission);
+  EXPECT_EQ(decisions_.inputs[0].in_flight, 1U);
+  EXPECT_EQ(decisions_.inputs[0].bytes, 7U);
   engine_->end_first({});
   settle_queue();
 }

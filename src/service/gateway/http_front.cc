@@ -11,7 +11,7 @@
 #include "protocol/oip/infer_codec.h"
 #include "protocol/oip/metadata.h"
 #include "protocol/trace_context/traceparent.h"
-#include "service/gateway/models_json.h"
+#include "service/gateway/http_answers.h"
 
 namespace baton::service {
 
@@ -23,55 +23,9 @@ using protocol::oip::RouteKind;
 
 namespace {
 
-constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kBinary = "application/octet-stream";
 constexpr std::string_view kTimeoutHeader = "x-request-timeout-ms";
 constexpr uint64_t kMostTimeoutMs = 86'400'000;  // a day: longer is a mistake
-
-HttpResponse json_response(int status, std::string body) {
-  HttpResponse response;
-  response.status = status;
-  response.content_type = kJson;
-  response.body = std::move(body);
-  return response;
-}
-
-HttpResponse error_response(const Refusal& refusal, int status) {
-  HttpResponse response = json_response(status, protocol::oip::error_json(refusal));
-  if (const int64_t seconds = protocol::oip::retry_after_seconds(refusal); seconds > 0) {
-    response.headers.push_back({"Retry-After", std::to_string(seconds)});
-  }
-  return response;
-}
-
-HttpResponse error_response(const Refusal& refusal) {
-  return error_response(refusal, protocol::oip::http_status(refusal.reason));
-}
-
-// What the codec or the server refused before a handler saw it, by its status.
-Refusal codec_refusal(int status, std::string_view message) {
-  Refusal refusal{EndReason::kInvalid, std::string(message), {}};
-  switch (status) {
-    case 408:
-      refusal.reason = EndReason::kSlowClient;
-      break;
-    case 413:
-    case 414:
-    case 431:
-      refusal.reason = EndReason::kTooLarge;
-      break;
-    case 501:
-      refusal.reason = EndReason::kUnsupported;
-      break;
-    case 503:
-      refusal.reason = EndReason::kOverloaded;
-      refusal.retry_after = Duration::s(1);
-      break;
-    default:
-      break;
-  }
-  return refusal;
-}
 
 // Health and liveness answer without a key: probes have none.
 bool is_open_route(std::string_view target) {
@@ -226,7 +180,7 @@ void HttpFront::on_request(ExchangeId id, HttpRequest request, Responder& respon
     return;
   }
   if (route->kind == RouteKind::kModelInfer) {
-    infer(id, std::move(request), *route, responder);
+    infer(id, request, *route, responder);
     return;
   }
   auto answered = answer_query(*route);
@@ -237,7 +191,7 @@ void HttpFront::on_request(ExchangeId id, HttpRequest request, Responder& respon
                     answered.has_value() ? std::move(*answered) : error_response(answered.error()));
 }
 
-void HttpFront::infer(ExchangeId id, HttpRequest request, const Route& route,
+void HttpFront::infer(ExchangeId id, const HttpRequest& request, const Route& route,
                       Responder& responder) {
   RequestContext context = context_of(request);
   const auto refuse = [&](const Refusal& refusal) {
@@ -334,39 +288,6 @@ Result<HttpResponse, Refusal> HttpFront::model_query(const Route& route) {
   if (route.kind == RouteKind::kModelReady) return json_response(200, "");
   if (route.kind == RouteKind::kModelConfig) return json_response(200, config.json);
   return json_response(200, protocol::oip::model_metadata_json(config, view.ready_versions));
-}
-
-std::optional<HttpResponse> MetricsFront::on_head(const HttpRequest& head,
-                                                  std::optional<uint64_t>) {
-  if (head.method == "GET" || head.method == "HEAD") return std::nullopt;
-  return error_response({EndReason::kMethodNotAllowed, "this port takes GET", {}});
-}
-
-void MetricsFront::on_request(ExchangeId id, HttpRequest request,
-                              protocol::http1::HttpResponder& responder) {
-  const std::string_view target = request.target;
-  const std::string_view path = target.substr(0, target.find('?'));
-  if (path == "/metrics") {
-    HttpResponse response;
-    response.content_type = "text/plain; version=0.0.4; charset=utf-8";
-    response.body = telemetry_.render(gateway_.directory());
-    responder.respond(id, std::move(response));
-  } else if (path == "/models") {
-    responder.respond(id, json_response(200, models_json(gateway_.directory())));
-  } else if (path == "/livez") {
-    responder.respond(id, json_response(200, ""));
-  } else if (path == "/readyz") {
-    const auto readiness = gateway_.server_ready();
-    responder.respond(id, readiness.ready
-                              ? json_response(200, "")
-                              : error_response({EndReason::kNotReady, readiness.reason, {}}));
-  } else {
-    responder.respond(id, error_response({EndReason::kNotFound, "Not Found", {}}));
-  }
-}
-
-HttpResponse MetricsFront::render_codec_error(int status, std::string_view message) {
-  return error_response(codec_refusal(status, message), status);
 }
 
 }  // namespace baton::service

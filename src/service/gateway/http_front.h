@@ -39,7 +39,7 @@ class HttpFront final : public protocol::http1::HttpHandler {
   [[nodiscard]] Result<protocol::http1::HttpResponse, Refusal> model_query(
       const protocol::oip::Route& route);
   [[nodiscard]] protocol::http1::HttpResponse readiness();
-  void infer(protocol::http1::ExchangeId id, protocol::http1::HttpRequest request,
+  void infer(protocol::http1::ExchangeId id, const protocol::http1::HttpRequest& request,
              const protocol::oip::Route& route, Responder& responder);
   void finish(Call& call, GatewayAnswer answer);
 
@@ -49,23 +49,6 @@ class HttpFront final : public protocol::http1::HttpHandler {
   const AccessControl* access_;
   protocol::json::JsonParser parser_;
   std::unordered_map<uint64_t, std::unique_ptr<Call>> calls_;  // by exchange; never iterated
-};
-
-// The metrics port: GET /metrics and the health routes.
-class MetricsFront final : public protocol::http1::HttpHandler {
- public:
-  MetricsFront(Gateway& gateway, const Telemetry& telemetry)
-      : gateway_(gateway), telemetry_(telemetry) {}
-  std::optional<protocol::http1::HttpResponse> on_head(const protocol::http1::HttpRequest& head,
-                                                       std::optional<uint64_t> length) override;
-  void on_request(protocol::http1::ExchangeId id, protocol::http1::HttpRequest request,
-                  protocol::http1::HttpResponder& responder) override;
-  void on_client_gone(protocol::http1::ExchangeId) override {}
-  protocol::http1::HttpResponse render_codec_error(int status, std::string_view message) override;
-
- private:
-  Gateway& gateway_;
-  const Telemetry& telemetry_;
 };
 
 }  // namespace baton::service

@@ -19,20 +19,6 @@ TEST(DecisionRing, KeepsTheNewest) {
   EXPECT_EQ(ring.recorded(), 6U);
 }
 
-TEST(DecisionRing, RendersOneLine) {
-  EXPECT_EQ(decision_line({.sequence = 12,
-                           .now = Instant::from_ns(5),
-                           .kind = DecisionKind::kFormBatch,
-                           .reason = DecisionReason::kBatchFull,
-                           .instance = 1,
-                           .request = RequestId(9),
-                           .items = 8,
-                           .queued = 2,
-                           .detail = 8}),
-            R"({"seq":12,"t_ns":5,"kind":"form_batch","reason":"batch_full","instance":1,)"
-            R"("request":9,"items":8,"queued":2,"detail":8})");
-}
-
 TEST(DecisionRing, ReadersNeverSeeHalfADecision) {
   DecisionRing ring(8);
   std::atomic<bool> done = false;
@@ -55,20 +41,31 @@ class Lines final : public ports::LogSink {
   std::vector<std::string> lines;
 };
 
-TEST(DecisionFile, WritesEachDecisionOnceAndCountsWhatItMissed) {
-  DecisionRing ring(4);
-  DecisionFile file(ring, "m", 2);
+TEST(DecisionRing, KeepsInputsForAFileAlone) {
+  DecisionRing memory(4);
+  EXPECT_FALSE(memory.takes_inputs());
+  memory.input({});
+  EXPECT_TRUE(DecisionRing(4, 4).takes_inputs());
+}
+
+TEST(DecisionFile, WritesTheSetupThenEachRecordOnceInOrderAndCountsWhatItMissed) {
+  DecisionRing ring(2, 4);
+  const auto writer = protocol::decision_log::LineWriter::of_model("m", 2);
+  DecisionFile file(ring, writer, "setup");
   Lines lines;
-  ring.record({.sequence = 1});
-  file.write_new(lines);
-  file.write_new(lines);
-  ASSERT_EQ(lines.lines.size(), 1U);
-  EXPECT_TRUE(lines.lines[0].starts_with(R"({"model":"m","version":2,"seq":1,)"));
+  ring.input({.entry = 1, .kind = InputKind::kNext});
+  ring.record({.sequence = 1, .entry = 1});
+  EXPECT_EQ(file.write_new(lines), 0U);
+  EXPECT_EQ(file.write_new(lines), 0U);
+  ASSERT_EQ(lines.lines.size(), 3U);
+  EXPECT_EQ(lines.lines[0], "setup");
+  EXPECT_TRUE(lines.lines[1].starts_with(R"({"model":"m","version":2,"in":"next","entry":1,)"));
+  EXPECT_TRUE(lines.lines[2].starts_with(R"({"model":"m","version":2,"seq":1,"entry":1,)"));
   for (uint64_t sequence = 2; sequence <= 8; ++sequence) ring.record({.sequence = sequence});
-  file.write_new(lines);
-  ASSERT_EQ(lines.lines.size(), 6U);
-  EXPECT_EQ(lines.lines[1], R"({"model":"m","version":2,"missed":3})");
-  EXPECT_TRUE(lines.lines[2].find("\"seq\":5,") != std::string::npos);
+  EXPECT_EQ(file.write_new(lines), 3U);
+  ASSERT_EQ(lines.lines.size(), 8U);
+  EXPECT_EQ(lines.lines[3], R"({"model":"m","version":2,"missed":3})");
+  EXPECT_TRUE(lines.lines[4].find("\"seq\":5,") != std::string::npos);
 }
 
 }  // namespace

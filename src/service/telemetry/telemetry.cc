@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "protocol/exposition/writer.h"
+#include "service/telemetry/metric_table.h"
 
 namespace baton::service {
 
@@ -16,6 +17,11 @@ struct Telemetry::Series {
 };
 
 namespace {
+
+void family(Writer& writer, std::string_view name) {
+  const MetricInfo& info = metric_info(name);
+  writer.family(info.name, info.type, info.help);
+}
 
 // One model version's numbers, summed over the workers.
 struct Totals {
@@ -95,7 +101,7 @@ std::string_view failure_group(EndReason reason) {
 }
 
 void write_own_families(Writer& writer, const std::vector<Totals>& models) {
-  writer.family("baton_requests_total", "counter", "Inference requests by how they ended.");
+  family(writer, "baton_requests_total");
   for (const Totals& totals : models) {
     for (size_t i = 0; i < totals.ended.size(); ++i) {
       if (totals.ended[i] == 0 && i != 0) continue;
@@ -106,32 +112,30 @@ void write_own_families(Writer& writer, const std::vector<Totals>& models) {
       writer.sample(labels, totals.ended[i]);
     }
   }
-  writer.family("baton_request_duration_seconds", "histogram",
-                "Arrival to answer of successful requests.");
+  family(writer, "baton_request_duration_seconds");
   write_latency(writer, models, 1e9, &Totals::total);
-  writer.family("baton_queue_duration_seconds", "histogram",
-                "Time in the queue until the batch began.");
+  family(writer, "baton_queue_duration_seconds");
   write_latency(writer, models, 1e9, &Totals::queue);
-  writer.family("baton_compute_duration_seconds", "histogram", "The model's own run.");
+  family(writer, "baton_compute_duration_seconds");
   write_latency(writer, models, 1e9, &Totals::compute);
-  writer.family("baton_batch_size", "histogram", "Rows of each run of the model.");
+  family(writer, "baton_batch_size");
   std::array<double, std::tuple_size_v<decltype(ports::EngineStats::batch_sizes)> - 1> bounds{};
   for (size_t i = 0; i < bounds.size(); ++i) bounds[i] = static_cast<double>(1U << i);
   for (const Totals& totals : models) {
     writer.histogram(totals.labels(), {bounds, totals.engine.batch_sizes,
                                        static_cast<double>(totals.engine.executed_items)});
   }
-  writer.family("baton_queued_requests", "gauge", "Requests that wait for a batch.");
+  family(writer, "baton_queued_requests");
   write_each(writer, models, [](const Totals& t) { return t.engine.queued_calls; });
-  writer.family("baton_running_requests", "gauge", "Requests in a batch that runs.");
+  family(writer, "baton_running_requests");
   write_each(writer, models, [](const Totals& t) { return t.engine.running_calls; });
 }
 
 void write_triton_families(Writer& writer, const std::vector<Totals>& models) {
   const auto ok = static_cast<size_t>(EndReason::kOk);
-  writer.family("nv_inference_request_success", "counter", "Successful inference requests.");
+  family(writer, "nv_inference_request_success");
   write_each(writer, models, [=](const Totals& t) { return t.ended[ok]; });
-  writer.family("nv_inference_request_failure", "counter", "Failed inference requests by reason.");
+  family(writer, "nv_inference_request_failure");
   for (const Totals& totals : models) {
     for (const std::string_view group : {"REJECTED", "CANCELED", "BACKEND", "OTHER"}) {
       uint64_t count = 0;
@@ -143,37 +147,61 @@ void write_triton_families(Writer& writer, const std::vector<Totals>& models) {
       writer.sample(labels, count);
     }
   }
-  writer.family("nv_inference_count", "counter", "Rows inferred, batching included.");
+  family(writer, "nv_inference_count");
   write_each(writer, models, [](const Totals& t) { return t.items_done; });
-  writer.family("nv_inference_exec_count", "counter", "Runs of the model.");
+  family(writer, "nv_inference_exec_count");
   write_each(writer, models, [](const Totals& t) { return t.engine.executions; });
-  writer.family("nv_inference_pending_request_count", "gauge", "Requests that wait for a batch.");
+  family(writer, "nv_inference_pending_request_count");
   write_each(writer, models, [](const Totals& t) { return t.engine.queued_calls; });
-  writer.family("nv_inference_request_duration_us", "counter", "Cumulative request time.");
+  family(writer, "nv_inference_request_duration_us");
   write_each(writer, models, [](const Totals& t) { return t.total.sum_ns / 1000; });
-  writer.family("nv_inference_queue_duration_us", "counter", "Cumulative time in the queue.");
+  family(writer, "nv_inference_queue_duration_us");
   write_each(writer, models, [](const Totals& t) { return t.queue.sum_ns / 1000; });
-  writer.family("nv_inference_compute_input_duration_us", "counter",
-                "Cumulative time of gathering inputs.");
+  family(writer, "nv_inference_compute_input_duration_us");
   write_each(writer, models, [](const Totals& t) { return t.compute_input_ns / 1000; });
-  writer.family("nv_inference_compute_infer_duration_us", "counter",
-                "Cumulative time of the model's own run.");
+  family(writer, "nv_inference_compute_infer_duration_us");
   write_each(writer, models, [](const Totals& t) { return t.compute.sum_ns / 1000; });
-  writer.family("nv_inference_compute_output_duration_us", "counter",
-                "Cumulative time of handing out outputs.");
+  family(writer, "nv_inference_compute_output_duration_us");
   write_each(writer, models, [](const Totals& t) { return t.compute_output_ns / 1000; });
 }
 
 // The names that users' scaling policies read. The gpu_* families have no samples without a GPU.
 void write_policy_families(Writer& writer, const std::vector<Totals>& models) {
-  writer.family("inference_requests_in_flight", "gauge", "Requests admitted and not yet ended.");
+  family(writer, "inference_requests_in_flight");
   write_each(writer, models, [](const Totals& t) { return t.in_flight(); });
-  writer.family("inference_queue_length", "gauge", "Requests that wait for a batch.");
+  family(writer, "inference_queue_length");
   write_each(writer, models, [](const Totals& t) { return t.engine.queued_calls; });
-  writer.family("model_latency_ms", "histogram", "Arrival to answer of successful requests.");
+  family(writer, "model_latency_ms");
   write_latency(writer, models, 1e6, &Totals::total);
-  writer.family("gpu_utilization", "gauge", "Share of time that the GPU was busy, 0 to 1.");
-  writer.family("gpu_memory_used_bytes", "gauge", "GPU memory in use.");
+  family(writer, "gpu_utilization");
+  family(writer, "gpu_memory_used_bytes");
+}
+
+void write_listeners(Writer& writer, const std::vector<ProcessCounts::Listener>& listeners) {
+  const auto each = [&](std::string_view name, uint64_t ProcessCounts::Listener::* which) {
+    family(writer, name);
+    for (const ProcessCounts::Listener& listener : listeners) {
+      const std::array<Label, 1> labels = {{{"listener", listener.name}}};
+      writer.sample(labels, listener.*which);
+    }
+  };
+  each("baton_http_connections", &ProcessCounts::Listener::open);
+  each("baton_http_connections_accepted_total", &ProcessCounts::Listener::accepted);
+  each("baton_http_connections_refused_total", &ProcessCounts::Listener::refused);
+  each("baton_http_timeouts_total", &ProcessCounts::Listener::timeouts);
+  each("baton_http_bad_requests_total", &ProcessCounts::Listener::bad_requests);
+  each("baton_http_receiving_bytes", &ProcessCounts::Listener::receiving);
+}
+
+void write_process(Writer& writer, const ProcessCounts& process) {
+  write_listeners(writer, process.listeners);
+  family(writer, "baton_log_lines_dropped_total");
+  for (const ProcessCounts::Log& log : process.logs) {
+    const std::array<Label, 1> labels = {{{"log", log.name}}};
+    writer.sample(labels, log.dropped);
+  }
+  family(writer, "baton_decision_records_missed_total");
+  writer.sample({}, process.decisions_missed);
 }
 
 ports::EngineStats engine_stats(const ports::Directory& directory, const std::string& model,
@@ -249,12 +277,12 @@ void Telemetry::render_models(std::string& out, const ports::Directory& director
   write_policy_families(writer, models);
 }
 
-std::string Telemetry::render(const ports::Directory& directory) const {
+std::string Telemetry::render(const ports::Directory& directory,
+                              const ProcessCounts& process) const {
   std::string out;
   render_models(out, directory);
   Writer writer(out);
-  writer.family("baton_refused_total", "counter",
-                "Requests refused before their model was known, by reason.");
+  family(writer, "baton_refused_total");
   for (size_t i = 1; i < kEndReasonCount; ++i) {
     uint64_t count = 0;
     for (const auto& worker : workers_) count += worker->refused[i].value();
@@ -263,12 +291,11 @@ std::string Telemetry::render(const ports::Directory& directory) const {
         {{"end_reason", end_reason_name(static_cast<EndReason>(i))}}};
     writer.sample(labels, count);
   }
-  writer.family("baton_http_requests_total", "counter",
-                "Requests of any kind that reached a worker.");
+  family(writer, "baton_http_requests_total");
   uint64_t requests = 0;
   for (const auto& worker : workers_) requests += worker->requests.value();
   writer.sample({}, requests);
-  writer.family("baton_model_ready", "gauge", "1 when the model version answers requests.");
+  family(writer, "baton_model_ready");
   for (const auto& [name, entry] : directory.models) {
     for (const auto& [version, served] : entry->versions) {
       const std::string version_text = std::to_string(version);
@@ -276,6 +303,7 @@ std::string Telemetry::render(const ports::Directory& directory) const {
       writer.sample(labels, uint64_t{served->state == ModelState::kReady});
     }
   }
+  write_process(writer, process);
   return out;
 }
 

@@ -12,6 +12,7 @@
 #include "domain/request.h"
 #include "ports/engine.h"
 #include "ports/model_directory.h"
+#include "service/telemetry/process_counts.h"
 
 namespace baton::service {
 
@@ -50,7 +51,8 @@ class Telemetry {
   WorkerCells& cells(size_t worker) { return *workers_[worker]; }
 
   // The whole exposition in Prometheus text. Any thread.
-  [[nodiscard]] std::string render(const ports::Directory& directory) const;
+  [[nodiscard]] std::string render(const ports::Directory& directory,
+                                   const ProcessCounts& process) const;
   // Requests admitted and not yet ended, over all workers and models. Any thread.
   [[nodiscard]] uint64_t in_flight() const;
 

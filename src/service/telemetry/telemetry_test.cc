@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "service/telemetry/metric_table.h"
+
 namespace baton::service {
 namespace {
 
@@ -20,7 +22,7 @@ TEST(Telemetry, SumsTheWorkersAtAScrape) {
     cells.total.record(Duration::us(70));
     cells.queue.record(Duration::us(3));
   }
-  const std::string text = telemetry.render({});
+  const std::string text = telemetry.render({}, {});
   EXPECT_TRUE(has_line(text, R"(nv_inference_request_success{model="m",version="1"} 4)"));
   EXPECT_TRUE(has_line(text, R"(nv_inference_count{model="m",version="1"} 10)"));
   EXPECT_TRUE(has_line(text, R"(inference_requests_in_flight{model="m",version="1"} 2)"));
@@ -37,7 +39,7 @@ TEST(Telemetry, GroupsFailuresAsTritonDoes) {
   cells.ended[static_cast<size_t>(EndReason::kDeadlineQueued)].add(1);
   cells.ended[static_cast<size_t>(EndReason::kClientGone)].add(1);
   cells.ended[static_cast<size_t>(EndReason::kInvalid)].add(1);
-  const std::string text = telemetry.render({});
+  const std::string text = telemetry.render({}, {});
   const std::string failure = R"(nv_inference_request_failure{model="m",version="1",reason=)";
   EXPECT_TRUE(has_line(text, failure + "\"REJECTED\"} 2"));
   EXPECT_TRUE(has_line(text, failure + "\"CANCELED\"} 1"));
@@ -54,7 +56,34 @@ TEST(Telemetry, ASlotIsGivenAgainToTheSameVersion) {
 TEST(Telemetry, RefusalsBeforeAModelAreCountedByReason) {  // tensorrtllm_backend#582
   Telemetry telemetry(1);
   telemetry.cells(0).refused[static_cast<size_t>(EndReason::kTooLarge)].add(1);
-  EXPECT_TRUE(has_line(telemetry.render({}), R"(baton_refused_total{end_reason="too_large"} 1)"));
+  EXPECT_TRUE(
+      has_line(telemetry.render({}, {}), R"(baton_refused_total{end_reason="too_large"} 1)"));
+}
+
+TEST(Telemetry, ShowsEveryMetricOfTheTableAndNoOther) {
+  Telemetry telemetry(1);
+  static_cast<void>(telemetry.slot_for("m", 1));
+  const std::string text = "\n" + telemetry.render({}, {});
+  size_t families = 0;
+  for (size_t at = text.find("\n# TYPE "); at != std::string::npos;
+       at = text.find("\n# TYPE ", at + 1)) {
+    const MetricInfo& metric = all_metrics()[families++];
+    const std::string line = std::string(metric.name) + " " + std::string(metric.type);
+    EXPECT_EQ(text.substr(at + 8, line.size() + 1), line + "\n");
+  }
+  EXPECT_EQ(families, all_metrics().size());
+}
+
+TEST(Telemetry, ShowsWhatListenersAndLogsCount) {
+  Telemetry telemetry(1);
+  ProcessCounts process;
+  process.listeners = {{.name = "http", .open = 2, .accepted = 7, .refused = 1}};
+  process.logs = {{.name = "access", .dropped = 3}};
+  const std::string text = telemetry.render({}, process);
+  EXPECT_TRUE(has_line(text, R"(baton_http_connections{listener="http"} 2)"));
+  EXPECT_TRUE(has_line(text, R"(baton_http_connections_accepted_total{listener="http"} 7)"));
+  EXPECT_TRUE(has_line(text, R"(baton_http_connections_refused_total{listener="http"} 1)"));
+  EXPECT_TRUE(has_line(text, R"(baton_log_lines_dropped_total{log="access"} 3)"));
 }
 
 }  // namespace

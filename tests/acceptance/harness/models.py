@@ -136,6 +136,19 @@ def spin(size=8, dims=(-1, 4), least=0):
     return model(nodes, inputs, [value("Y", "FP32", dims)], constants)
 
 
+def one_step():
+    """Y = 1 after the product of two N x N matrices: one step that nothing can cut off; warm-up sends a small N."""
+    constants = [constant("one", numpy.ones((1, 1), numpy.float32)), constant("zero", numpy.float32(0)),
+                 constant("result", numpy.ones((1,), numpy.float32))]
+    nodes = [helper.make_node("Concat", ["N", "N"], ["shape"], axis=0),
+             helper.make_node("Expand", ["one", "shape"], ["matrix"]),
+             helper.make_node("MatMul", ["matrix", "matrix"], ["product"]),
+             helper.make_node("ReduceMean", ["product"], ["mean"], keepdims=0),
+             helper.make_node("Mul", ["mean", "zero"], ["nothing"]),
+             helper.make_node("Add", ["result", "nothing"], ["Y"])]
+    return model(nodes, [value("N", "INT64", [1])], [value("Y", "FP32", [1])], constants)
+
+
 def rounds_a_second(size):
     """How many rounds of `spin` one second takes here."""
     made = reference.session(spin(size).SerializeToString())

@@ -56,6 +56,7 @@ class Server:
         self.ports = {}
         self.process = None
         self.killed = False
+        self.expected_status = 0  # a test that ends it otherwise says so
 
     # -- life
 

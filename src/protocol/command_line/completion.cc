@@ -1,17 +1,32 @@
-#include "app/completion.h"
+#include "protocol/command_line/command_tree.h"
 
-namespace baton::app {
+namespace baton::protocol::command_line {
 namespace {
 
-std::string words(const CommandTree& command) {
+std::vector<std::string> long_options(const CommandTree& command) {
+  std::vector<std::string> out;
+  for (const OptionText& option : command.options) {
+    for (const std::string& name : option.names) {
+      if (name.starts_with("--")) out.push_back(name);
+    }
+  }
+  return out;
+}
+
+// What may follow a command: a command within it brings its own options.
+std::string words(const CommandTree& command, bool of_children) {
   std::string out;
   for (const CommandTree& child : command.commands) out += child.name + " ";
-  for (const std::string& option : command.options) out += option + " ";
+  for (const std::string& option : long_options(command)) out += option + " ";
+  for (const CommandTree& child : command.commands) {
+    for (const std::string& option : of_children ? long_options(child) : std::vector<std::string>())
+      out += option + " ";
+  }
   if (!out.empty()) out.pop_back();
   return out;
 }
 
-// bash, and zsh through its bash emulation: the words behind the last command that was typed.
+// bash, and zsh through its bash emulation: the words behind the first command that was typed.
 std::string bash_script(const CommandTree& root) {
   std::string out =
       "_baton() {\n"
@@ -22,9 +37,9 @@ std::string bash_script(const CommandTree& root) {
       "  local words\n"
       "  case $command in\n";
   for (const CommandTree& child : root.commands) {
-    out += "    " + child.name + ") words=\"" + words(child) + "\" ;;\n";
+    out += "    " + child.name + ") words=\"" + words(child, true) + "\" ;;\n";
   }
-  out += "    *) words=\"" + words(root) +
+  out += "    *) words=\"" + words(root, false) +
          "\" ;;\n"
          "  esac\n"
          "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
@@ -34,13 +49,21 @@ std::string bash_script(const CommandTree& root) {
   return out;
 }
 
+std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (char c : text) {
+    if (c == '\'' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "'";
+}
+
 std::string fish_script(const CommandTree& root) {
   std::string out;
   for (const CommandTree& child : root.commands) {
-    out += "complete -c baton -n __fish_use_subcommand -f -a " + child.name + " -d '" + child.help +
-           "'\n";
-    for (const std::string& option : child.options) {
-      if (!option.starts_with("--")) continue;
+    out += "complete -c baton -n __fish_use_subcommand -f -a " + child.name + " -d " +
+           quoted(child.help) + "\n";
+    for (const std::string& option : long_options(child)) {
       out += "complete -c baton -n '__fish_seen_subcommand_from " + child.name + "' -l " +
              option.substr(2) + "\n";
     }
@@ -57,4 +80,4 @@ std::optional<std::string> completion_script(const CommandTree& root, const std:
   return std::nullopt;
 }
 
-}  // namespace baton::app
+}  // namespace baton::protocol::command_line

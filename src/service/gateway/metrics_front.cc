@@ -1,0 +1,46 @@
+#include "service/gateway/metrics_front.h"
+
+#include "service/gateway/gateway.h"
+#include "service/gateway/http_answers.h"
+#include "service/gateway/models_json.h"
+
+namespace baton::service {
+
+using protocol::http1::ExchangeId;
+using protocol::http1::HttpRequest;
+using protocol::http1::HttpResponse;
+
+std::optional<HttpResponse> MetricsFront::on_head(const HttpRequest& head,
+                                                  std::optional<uint64_t>) {
+  if (head.method == "GET" || head.method == "HEAD") return std::nullopt;
+  return error_response({EndReason::kMethodNotAllowed, "this port takes GET", {}});
+}
+
+void MetricsFront::on_request(ExchangeId id, HttpRequest request,
+                              protocol::http1::HttpResponder& responder) {
+  responder.respond(id, answer(request.target.substr(0, request.target.find('?'))));
+}
+
+HttpResponse MetricsFront::answer(std::string_view path) const {
+  if (path == "/livez") return json_response(200, "");
+  const auto directory = models_.snapshot();
+  if (path == "/metrics") {
+    HttpResponse response;
+    response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+    response.body = telemetry_.render(*directory, process_());
+    return response;
+  }
+  if (path == "/models") return json_response(200, models_json(*directory));
+  if (path == "/readyz") {
+    const ServerReadiness readiness = server_readiness(*directory);
+    if (readiness.ready) return json_response(200, "");
+    return error_response({EndReason::kNotReady, readiness.reason, {}});
+  }
+  return error_response({EndReason::kNotFound, "Not Found", {}});
+}
+
+HttpResponse MetricsFront::render_codec_error(int status, std::string_view message) {
+  return error_response(codec_refusal(status, message), status);
+}
+
+}  // namespace baton::service
