@@ -4,7 +4,7 @@
 #include "adapters/http/http_server.h"
 #include "adapters/http/steady_clock.h"
 #include "adapters/onnx/testing/onnx_writer.h"
-#include "protocol/oip/client.h"
+#include "support/add_request.h"
 #include "support/bare_run.h"
 #include "support/child.h"
 #include "support/http_exchange.h"
@@ -50,21 +50,6 @@ void serve_echo(Announce announce) {
   loop.run();
 }
 
-std::string add_body(size_t& header_length) {
-  std::array<std::array<int32_t, 16>, 2> data{};
-  for (int32_t i = 0; i < 16; ++i) data[0][static_cast<size_t>(i)] = i;
-  std::vector<baton::Tensor> inputs;
-  for (size_t i = 0; i < 2; ++i) {
-    inputs.push_back({"INPUT" + std::to_string(i),
-                      baton::DataType::kInt32,
-                      {1, 16},
-                      std::as_bytes(std::span(data[i]))});
-  }
-  auto encoded = baton::protocol::oip::encode_infer_request(inputs);
-  header_length = encoded.header_length;
-  return std::move(encoded.body);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -76,8 +61,7 @@ int main(int argc, char** argv) {
   bench::write_model(repository.path(), "add", model, "max_batch_size: 8\ndynamic_batching {}\n");
   const bench::ServerProcess server(repository.path());
 
-  size_t header_length = 0;
-  const std::string body = add_body(header_length);
+  const auto [body, header_length] = bench::add_request();
   const std::string ask_server = bench::post("/v2/models/add/infer", body, header_length);
   bench::HttpExchange to_server(server.http_port());
   const auto answer = to_server.ask(ask_server);

@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "adapters/onnx/testing/onnx_writer.h"
-#include "protocol/oip/client.h"
 #include "service/telemetry/telemetry.h"
+#include "support/add_request.h"
 #include "support/http_exchange.h"
 #include "support/load.h"
 
@@ -16,17 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string add_request() {
-  std::vector<std::array<int32_t, 16>> data(2);
-  std::vector<baton::Tensor> inputs;
-  for (size_t i = 0; i < 2; ++i) {
-    inputs.push_back({"INPUT" + std::to_string(i),
-                      baton::DataType::kInt32,
-                      {1, 16},
-                      std::as_bytes(std::span(data[i]))});
-  }
-  const auto encoded = baton::protocol::oip::encode_infer_request(inputs);
-  return bench::post("/v2/models/add/infer", encoded.body, encoded.header_length);
+std::string add_post() {
+  const auto [body, header_length] = bench::add_request();
+  return bench::post("/v2/models/add/infer", body, header_length);
 }
 
 void control(const std::string& what, pid_t pid) {
@@ -74,7 +66,7 @@ double instructions_a_request(const std::string& repository, std::vector<std::st
     options.binary = without_debug_info(bench::server_binary(), out.path());
     const bench::ServerProcess server(repository, options);
     bench::HttpExchange exchange(server.http_port());
-    const std::string request = add_request();
+    const std::string request = add_post();
     for (size_t i = 0; i < request_count(); ++i) {
       if (exchange.ask(request).status != 200) bench::die("a request failed");
     }
