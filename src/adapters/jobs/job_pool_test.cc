@@ -32,17 +32,20 @@ TEST(JobPool, RunsJobsInTheirOrderAtLowPriority) {
 }
 
 TEST(JobPool, RunsAsManySideBySideAsItHasThreads) {
-  JobPool pool(2);
-  std::promise<void> met;
   std::promise<void> first;
+  std::promise<void> second;
+  std::promise<void> met;
+  JobPool pool(2);
   pool.run([&](Cancellation&) {
     first.set_value();
-    met.get_future().wait();
+    second.get_future().wait();
+    met.set_value();
   });
   pool.run([&](Cancellation&) {
     first.get_future().wait();
-    met.set_value();
+    second.set_value();
   });
+  met.get_future().wait();  // a pool that ends drops what has not begun
 }
 
 TEST(JobPool, DropsWhatIsQueuedWhenItIsCancelled) {
