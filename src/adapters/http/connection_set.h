@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "adapters/http/hang_up_watch.h"
 #include "adapters/http/http_server.h"
 
 namespace baton::adapters::http {
@@ -56,10 +57,12 @@ class ConnectionSet final : public protocol::http1::HttpResponder {
   [[nodiscard]] const HttpServerOptions& options() const { return server_.options; }
   [[nodiscard]] Instant now() const { return server_.clock->now(); }
   [[nodiscard]] WorkerLoop& loop() { return *worker_.loop; }
+  [[nodiscard]] HangUpWatch& hang_ups() { return hang_ups_; }
   [[nodiscard]] protocol::http1::HttpHandler& handler() { return *worker_.handler; }
 
  private:
   void open(int socket, std::string peer, bool refuse);
+  void on_hang_up(uint32_t slot);
 
   struct Slot {
     std::shared_ptr<Connection> connection;
@@ -69,6 +72,7 @@ class ConnectionSet final : public protocol::http1::HttpResponder {
   HttpWorker worker_;
   uint64_t number_;  // of the worker, unique within the process
   ServerState& server_;
+  HangUpWatch hang_ups_;
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_;
   bool draining_ = false;
