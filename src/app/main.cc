@@ -226,8 +226,7 @@ class CommandLine {
   std::string output_ = "text";
   ConfigFlags flags_;
   std::string ports_file_;
-  std::string host_ = "127.0.0.1";
-  uint16_t metrics_port_ = 8002;
+  ModelsOptions models_;
   BenchOptions bench_;
   SimOptions sim_;
   std::string file_;
@@ -260,10 +259,14 @@ void CommandLine::add_serving() {
   check_command->footer(
       "Exit status: 0 every model would load; 1 one would not; 2 the repositories or ONNX Runtime "
       "cannot be opened.");
-  CLI::App* models_command = add(app_, "models", "List the models of a running baton",
-                                 [this] { return run_models(host_, metrics_port_, as_json()); });
-  models_command->add_option("--host", host_, "Its address");
-  models_command->add_option("--metrics-port", metrics_port_, "Its metrics port");
+  CLI::App* models_command = add(app_, "models", "List the models of a running baton", [this] {
+    models_.as_json = as_json();
+    return run_models(models_);
+  });
+  models_command->add_option("--host", models_.host, "Its address");
+  models_command->add_option("--metrics-port", models_.metrics_port, "Its metrics port");
+  models_command->add_option("--api-key", models_.api_key, "A key, where it wants one")
+      ->envname("BATON_API_KEY");
   models_command->footer("Exit status: 1 when it does not answer.");
   CLI::App* bench_command = add(app_, "bench", "Send open-loop load to a server", [this] {
     bench_.as_json = as_json();

@@ -59,6 +59,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
   ports::InferToken token_;
   bool cancelled_ = false;
   bool finished_ = false;
+  Storage held_;  // until the library has sent the answer
 };
 
 }  // namespace baton::adapters::grpc_api

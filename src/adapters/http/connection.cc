@@ -397,8 +397,11 @@ void Connection::on_deadline() {
     owner_.count_timeout();
     return refuse(408, "The request's body arrives too slowly.");
   }
-  if (state_ == State::kWriting && written_ - window_start_ >= options.write_window_bytes) {
-    return open_window(written_, options.write_window);
+  if (state_ == State::kWriting) {
+    if (written_ - window_start_ >= options.write_window_bytes) {
+      return open_window(written_, options.write_window);
+    }
+    owner_.count_write_stall();
   }
   if (state_ == State::kWriting) owner_.count_timeout();
   if (state_ != State::kWorking) close();

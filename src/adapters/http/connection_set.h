@@ -24,6 +24,7 @@ struct ServerState {
   std::atomic<uint64_t> receiving{0};  // bytes of incomplete bodies
   std::atomic<uint64_t> timeouts{0};
   std::atomic<uint64_t> bad_requests{0};
+  std::atomic<uint64_t> write_stalls{0};
 };
 
 // All calls on the worker's loop, but those marked.
@@ -54,6 +55,7 @@ class ConnectionSet final : public protocol::http1::HttpResponder {
   void count_bad_request() { server_.bad_requests.fetch_add(1, std::memory_order_relaxed); }
   // Changes the count of bytes being received; false when it is over the limit then.
   bool count_receiving(int64_t change);
+  void count_write_stall() { server_.write_stalls.fetch_add(1, std::memory_order_relaxed); }
   [[nodiscard]] const HttpServerOptions& options() const { return server_.options; }
   [[nodiscard]] Instant now() const { return server_.clock->now(); }
   [[nodiscard]] WorkerLoop& loop() { return *worker_.loop; }

@@ -317,6 +317,7 @@ TEST(HttpServer, CutsASlowReaderOff) {
   client.send(get("/big?50000000"));
   EXPECT_TRUE(TestServer::eventually([&] { return server.server().counters().accepted == 1; }));
   EXPECT_TRUE(TestServer::eventually([&] { return server.server().counters().open == 0; }));
+  EXPECT_EQ(server.server().counters().write_stalls, 1U);
   EXPECT_EQ(client.receive().status, 0);
 }
 

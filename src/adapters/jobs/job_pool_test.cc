@@ -17,7 +17,7 @@ namespace {
 using ports::Cancellation;
 
 TEST(JobPool, RunsJobsInTheirOrderAtLowPriority) {
-  JobPool pool(1);
+  JobPool pool({.threads = 1, .nice = 10});
   std::promise<void> done;
   std::vector<int> order;
   int nice = 0;
@@ -32,7 +32,7 @@ TEST(JobPool, RunsJobsInTheirOrderAtLowPriority) {
 }
 
 TEST(JobPool, RunsAsManySideBySideAsItHasThreads) {
-  JobPool pool(2);
+  JobPool pool({.threads = 2});
   std::promise<void> met;
   std::promise<void> first;
   pool.run([&](Cancellation&) {
@@ -50,7 +50,7 @@ TEST(JobPool, DropsWhatIsQueuedWhenItIsCancelled) {
   std::promise<void> begun;
   std::promise<void> release;
   {
-    JobPool pool(1);
+    JobPool pool({.threads = 1});
     pool.run([&](Cancellation& cancellation) {
       begun.set_value();
       release.get_future().wait();
@@ -72,7 +72,7 @@ TEST(JobPool, InterruptsAStepThatRunsAndStartsNoOther) {
   std::atomic<bool> terminated = false;
   std::atomic<bool> began_another = false;
   {
-    JobPool pool(1);
+    JobPool pool({.threads = 1});
     pool.run([&](Cancellation& cancellation) {
       const InferRequest request;
       const std::vector<const InferRequest*> members = {&request};
@@ -95,7 +95,7 @@ TEST(JobPool, InterruptsAgainWhatMissedTheFirstTime) {
   std::atomic<int> interrupts = 0;
   std::promise<void> begun;
   {
-    JobPool pool(1);
+    JobPool pool({.threads = 1});
     pool.run([&](Cancellation& cancellation) {
       std::promise<void> third;
       cancellation.run(
