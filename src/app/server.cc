@@ -364,8 +364,7 @@ std::string find_ort_library(const std::string& configured) {
 
 namespace {
 
-// As many descriptors as the system allows: gRPC's listener does not come back once they have run
-// out.
+// As many descriptors as the system allows: each connection is one.
 void raise_descriptor_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;

@@ -3,6 +3,11 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -507,6 +512,34 @@ TEST_F(GrpcServerTest, DrainsBounded) {
   EXPECT_TRUE(eventually([&] { return drained.load(); }));
   EXPECT_EQ(front_.cancelled.load(), 1);
   caller.join();
+}
+
+// The library's own listener is dead for good after this.
+TEST_F(GrpcServerTest, AcceptsAgainAfterRunningOutOfDescriptors) {
+  const auto live = [&] {
+    grpc::ClientContext context;
+    inference::ServerLiveResponse out;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
+    return stub_->ServerLive(&context, {}, &out).ok();
+  };
+  ASSERT_TRUE(live());
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int client = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  rlimit low = before;
+  low.rlim_cur = 3;  // existing descriptors stay
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port_);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(::connect(client, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  pollfd answer{client, POLLIN, 0};
+  EXPECT_EQ(::poll(&answer, 1, 200), 0);  // no settings frame: nobody has accepted it
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(::poll(&answer, 1, 5000), 1);
+  EXPECT_TRUE(live());
+  ::close(client);
 }
 
 TEST_F(GrpcServerTest, SaysWhyItCannotListen) {
