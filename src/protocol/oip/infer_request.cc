@@ -186,8 +186,7 @@ class RequestReader {
       description = &(*known_)[inputs_.size()];
     }
     input.json_begin = buffer_.size();
-    const uint64_t count = element_count(description->tensor.shape).value_or(0);
-    if (!value.append_elements(description->tensor.type, count, buffer_)) {
+    if (!value.append_elements(description->tensor.type, description->tensor.shape, buffer_)) {
       return value.fail("the data of an input does not fit its datatype and shape");
     }
     input.json_end = buffer_.size();
