@@ -82,6 +82,7 @@ class Server {
   void start_threads();
   void write_decisions();
   void write_decisions_periodically();
+  void tell_ignored(int number);
   void begin_end(int number);
   void drain();
   void finish();
@@ -278,7 +279,8 @@ Result<int, LoadFailure> Server::run() {
   const ShutdownConfig& shutdown = config().shutdown;
   const Duration bound = shutdown.lame_duck + shutdown.drain + shutdown.stop;
   EndWatch signals({SIGTERM, SIGINT}, std::chrono::milliseconds(bound.ms()),
-                   [this](int number) { controller_.post([this, number] { begin_end(number); }); });
+                   [this](int number) { controller_.post([this, number] { begin_end(number); }); },
+                   {{SIGHUP, SIGUSR1, SIGUSR2}, [this](int number) { tell_ignored(number); }});
   auto started = fleet_->start();
   start_threads();
   auto written = started.has_value() ? write_ports() : started;
@@ -303,6 +305,11 @@ void Server::write_decisions_periodically() {
   if (!decision_log_) return;
   write_decisions();
   controller_.arm(clock_.now() + kDecisionsEvery, [this] { write_decisions_periodically(); });
+}
+
+void Server::tell_ignored(int number) {
+  const char* name = number == SIGHUP ? "SIGHUP" : number == SIGUSR1 ? "SIGUSR1" : "SIGUSR2";
+  log_.log(ports::LogLevel::kWarning, std::string(name) + ": ignored, nothing is bound to it");
 }
 
 void Server::begin_end(int number) {
@@ -377,7 +384,7 @@ void raise_descriptor_limit() {
 Result<int, LoadFailure> run_server(const ServeOptions& options) {
   // A client that goes away must not end the process; signals are for the watching thread alone.
   signal(SIGPIPE, SIG_IGN);
-  block_signals({SIGTERM, SIGINT});
+  block_signals({SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2});
   raise_descriptor_limit();
   Server server(options);
   return server.run();
