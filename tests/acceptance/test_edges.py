@@ -17,9 +17,9 @@ from harness import clients, models, raw_http, server
 KEYS = {"X-API-Key": "first-key"}
 
 
-def no_input_model():
-    node = helper.make_node("Constant", [], ["Y"], value=models.constant("c", numpy.float32([1, 2, 3])))
-    return models.model([node], [], [models.value("Y", "FP32", [3])])
+def no_input_model(numbers=(1, 2, 3)):
+    node = helper.make_node("Constant", [], ["Y"], value=models.constant("c", numpy.float32(numbers)))
+    return models.model([node], [], [models.value("Y", "FP32", [len(numbers)])])
 
 
 def gather_model():
@@ -32,6 +32,7 @@ def gather_model():
 def make_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("edges")
     models.write(folder, "nothing_in", no_input_model())
+    models.write(folder, "much_out", no_input_model(range(100_000)))
     models.write(folder, "gather", gather_model())
     models.write(folder, "identity_fp16", models.identity("FP16", [-1, -1]))
     models.write(folder, "identity_fp32", models.identity("FP32", [-1, -1]))
@@ -164,6 +165,30 @@ def test_answers_that_nobody_reads_are_bounded(make_server, folder, tmp_path):
         assert reader.read().status == 200
     for client in silent:
         client.close()
+
+
+def frame(kind, flags, stream, payload):
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+def literal(name, text):
+    return b"\x00" + bytes([len(name)]) + name + bytes([len(text)]) + text
+
+
+def test_a_grpc_client_that_takes_nothing_is_cut_off(make_server, folder, tmp_path):
+    (tmp_path / "baton.yaml").write_text("version: 1\nlimits: {write_stall: 500ms}\n")
+    running = make_server(folder, arguments=["-c", tmp_path / "baton.yaml"])
+    data = service_pb2.ModelInferRequest(model_name="much_out").SerializeToString()
+    data = b"\x00" + len(data).to_bytes(4, "big") + data
+    head = (b"\x83\x86" + literal(b":path", b"/inference.GRPCInferenceService/ModelInfer")
+            + literal(b":authority", b"a")
+            + literal(b"content-type", b"application/grpc") + literal(b"te", b"trailers"))
+    no_window = b"\x00\x04" + bytes(4)  # SETTINGS_INITIAL_WINDOW_SIZE 0: nothing may be sent
+    with raw_http.Connection(running.ports["grpc"]) as client:
+        client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, no_window) + frame(1, 4, 1, head)
+                    + frame(0, 1, 1, data))
+        server.wait_for(lambda: running.metric("baton_unwritten_answer_bytes") == 400_000, 10, "a waiting answer")
+        server.wait_for(lambda: running.metric("baton_unwritten_answer_bytes") == 0, 10, "its end")
 
 
 def test_grpc_serves_again_after_a_lack_of_descriptors(make_server, folder):

@@ -52,7 +52,7 @@ struct GrpcServer::Impl {
   }
 
   void serve(CallQueue& queue) {
-    const InferSource infers{*infer_method, queue, workers, clock};
+    const InferSource infers{*infer_method, queue, workers, clock, options.write_stall};
     const QuerySource queries{generic_service, queue, workers, methods, clock};
     for (int i = 0; i < kAwaitedInfers; ++i) InferCall::await(infers);
     for (int i = 0; i < kAwaitedQueries; ++i) QueryCall::await(queries);

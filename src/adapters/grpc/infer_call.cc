@@ -18,6 +18,7 @@ namespace baton::adapters::grpc_api {
 namespace {
 
 constexpr size_t kCopyBytes = 4096;  // smaller outputs are cheaper to copy than to hand over
+constexpr size_t kUnwatchedBytes = 64 << 10;  // smaller answers cost more to watch than they hold
 // A call that is cancelled this close to its deadline has run out of time, whoever noticed first.
 constexpr Duration kDeadlineSlack = Duration::ms(5);
 
@@ -285,7 +286,21 @@ void InferCall::write(ports::InferAnswer answer) {
   // The last of them counts the answer among those that wait for clients.
   if (!answer.result.storage.empty()) held_ = std::move(answer.result.storage.back());
   const grpc::ByteBuffer bytes(slices.data(), slices.size());
+  watch_write(bytes.Length());
   writer_.Finish(bytes, grpc::Status::OK, finishing_.of(shared_from_this()));
+}
+
+// Cuts a client off that does not take its answer, which counts against others' until then.
+void InferCall::watch_write(size_t bytes) {
+  if (bytes <= kUnwatchedBytes) return;
+  const auto windows = static_cast<int64_t>(bytes >> 20) + 1;
+  worker_.timers->arm(source_.clock.now() + source_.write_stall * windows,
+                      [call = weak_from_this()] {
+                        const auto self = call.lock();
+                        if (self && !self->sent_.load(std::memory_order_relaxed)) {
+                          self->context_.TryCancel();
+                        }
+                      });
 }
 
 void InferCall::has_ended(bool) {

@@ -113,7 +113,9 @@ std::vector<Key> make_limit_keys() {
        [](ServerConfig& c, const KeyValue& v) { c.limits.max_answer_bytes = number(v); }, 1024,
        kTiB},
       {"limits.write_stall", KeyType::kDuration, "20s",
-       "A client that takes less than 5,000 bytes of its answer in this time is cut off (HTTP).",
+       "A client that takes less than 5,000 bytes of its answer in this time is cut off; over "
+       "gRPC, "
+       "one that needs longer for each MiB of an answer above 64 KiB.",
        [](ServerConfig& c, const KeyValue& v) { c.limits.write_stall = std::get<Duration>(v); },
        100, kDayMs},
       {"limits.queue_items", KeyType::kInteger, "8192",
