@@ -67,14 +67,29 @@ Result<load::LoadPlan, std::string> make_plan(const BenchOptions& options,
   return plan;
 }
 
-Result<load::LoadResult, std::string> measure(const BenchOptions& options) {
+struct Failure {
+  int status = 1;  // of the process: 2 when the command line is wrong
+  std::string message;
+};
+
+template <class T>
+Result<T, Failure> or_status(Result<T, std::string> result, int status) {
+  if (!result.has_value()) return fail(Failure{status, std::move(result).error()});
+  return std::move(*result);
+}
+
+Result<load::LoadResult, Failure> measure(const BenchOptions& options) {
   const adapters::http::SteadyClock clock;
   const bool grpc = !options.grpc.empty();
-  BATON_ASSIGN(const auto address, command_line::parse_address(grpc ? options.grpc : options.url));
+  BATON_ASSIGN(const auto address,
+               or_status(command_line::parse_address(grpc ? options.grpc : options.url), 2));
   const load::LoadTarget target{address.host, address.port, options.model};
-  BATON_ASSIGN(auto inputs, grpc ? load::grpc_model_inputs(target) : http_model_inputs(target));
-  BATON_ASSIGN(const load::LoadPlan plan, make_plan(options, std::move(inputs)));
-  return grpc ? load::run_grpc_load(target, plan, clock) : load::run_http_load(target, plan, clock);
+  BATON_ASSIGN(auto inputs,
+               or_status(grpc ? load::grpc_model_inputs(target) : http_model_inputs(target), 1));
+  BATON_ASSIGN(const load::LoadPlan plan, or_status(make_plan(options, std::move(inputs)), 2));
+  return or_status(
+      grpc ? load::run_grpc_load(target, plan, clock) : load::run_http_load(target, plan, clock),
+      1);
 }
 
 }  // namespace
@@ -82,8 +97,8 @@ Result<load::LoadResult, std::string> measure(const BenchOptions& options) {
 int run_bench(const BenchOptions& options) {
   const auto result = measure(options);
   if (!result.has_value()) {
-    std::fprintf(stderr, "baton: %s\n", result.error().c_str());
-    return 2;
+    std::fprintf(stderr, "baton: %s\n", result.error().message.c_str());
+    return result.error().status;
   }
   const std::string report =
       options.as_json ? bench_json(options, *result) : bench_text(options, *result);

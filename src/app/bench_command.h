@@ -25,7 +25,8 @@ struct BenchOptions {
 };
 
 // Sends open-loop load to a server that speaks the Open Inference Protocol and reports what came
-// back. The exit status: 0 when nothing failed.
+// back. The exit status: 0 when nothing failed, 1 when a request or the measurement did,
+// 2 when the options are wrong.
 int run_bench(const BenchOptions& options);
 
 }  // namespace baton::app

@@ -93,13 +93,13 @@ int run_check(const ServerConfig& config, bool as_json) {
       adapters::onnx::open_onnxruntime({find_ort_library(config.ort_library)}, log, clock);
   if (!runtime.has_value()) {
     std::fprintf(stderr, "baton: %s\n", runtime.error().message.c_str());
-    return 2;
+    return 1;
   }
   const auto repository = adapters::repository::make_folder_repository(config.repositories);
   const auto found = repository->scan();
   if (!found.has_value()) {
     std::fprintf(stderr, "baton: %s\n", found.error().message.c_str());
-    return 2;
+    return 1;
   }
   const auto unsupported = config.warn_unsupported ? protocol::model_config::Unsupported::kWarn
                                                    : protocol::model_config::Unsupported::kRefuse;

@@ -42,6 +42,7 @@ Result<std::unique_ptr<GrpcListener>, LoadFailure> listen_grpc(
   options.address = config.listen.host;
   options.port = config.listen.grpc_port;
   options.message_bytes_max = static_cast<int64_t>(config.limits.max_body_bytes);
+  options.write_stall = config.limits.write_stall;
   std::vector<adapters::grpc_api::GrpcWorker> fronts;
   for (const auto& worker : workers) {
     fronts.push_back({&worker->loop(), &worker->loop(), &worker->typed()});

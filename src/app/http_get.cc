@@ -61,7 +61,8 @@ Result<int, std::string> connect_to(const std::string& host, uint16_t port, Dura
 }  // namespace
 
 Result<std::string, std::string> http_get(const std::string& host, uint16_t port,
-                                          const std::string& target, Duration timeout) {
+                                          const std::string& target, Duration timeout,
+                                          const std::string& api_key) {
   BATON_ASSIGN(const int descriptor, connect_to(host, port, timeout));
   const Socket socket(descriptor);
   std::string head;
@@ -70,6 +71,8 @@ Result<std::string, std::string> http_get(const std::string& host, uint16_t port
   request.method = "GET";
   request.target = target;
   request.host = authority;
+  const std::array<http1::Header, 1> headers = {{{"X-API-Key", api_key}}};
+  if (!api_key.empty()) request.headers = headers;
   http1::append_request_head(head, request);
   if (send(socket.get(), head.data(), head.size(), MSG_NOSIGNAL) !=
       static_cast<ssize_t>(head.size())) {

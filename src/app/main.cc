@@ -92,10 +92,21 @@ void add_serve_flags(CLI::App& command, ConfigFlags& flags, std::string& ports_f
 }
 
 const std::map<std::string, double> kSeconds = {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
+constexpr double kMostSeconds = 1e8;  // three years
+
+// Of a number of seconds; the complaint, or nothing.
+std::string is_time(const std::string& seconds) {
+  double number = -1;
+  if (CLI::detail::lexical_cast(seconds, number) && number >= 0 && number <= kMostSeconds)
+    return "";
+  return "a time is from 0s to 1e8s";
+}
 
 void add_bench_flags(CLI::App& command, BenchOptions& options) {
   const auto time = [&](const char* name, double& seconds, const char* help) {
-    command.add_option(name, seconds, help)->transform(CLI::AsNumberWithUnit(kSeconds));
+    command.add_option(name, seconds, help)
+        ->transform(CLI::AsNumberWithUnit(kSeconds))
+        ->check(is_time);
   };
   command.add_option("model", options.model, "Its name")->required();
   auto* url = command.add_option("--url", options.url, "Numeric address of the REST port");
@@ -118,6 +129,9 @@ void add_bench_flags(CLI::App& command, BenchOptions& options) {
   command.add_option("--seed", options.seed, "Of arrivals and data");
 }
 
+constexpr int kFailed = 1;
+constexpr int kUsage = 2;
+
 int complain(const std::string& sentence, int status) {
   std::fprintf(stderr, "baton: %s\n", sentence.c_str());
   return status;
@@ -125,14 +139,14 @@ int complain(const std::string& sentence, int status) {
 
 int serve(const ConfigFlags& flags, const std::string& ports_file) {
   auto config = configuration(flags);
-  if (!config.has_value()) return complain(config.error(), 2);
+  if (!config.has_value()) return complain(config.error(), kUsage);
   auto status = run_server({std::move(*config), ports_file});
-  return status.has_value() ? *status : complain(status.error().message, 1);
+  return status.has_value() ? *status : complain(status.error().message, kFailed);
 }
 
 int check(const ConfigFlags& flags, bool as_json) {
   const auto config = configuration(flags);
-  return config.has_value() ? run_check(*config, as_json) : complain(config.error(), 2);
+  return config.has_value() ? run_check(*config, as_json) : complain(config.error(), kUsage);
 }
 
 int version(bool as_json) {
@@ -176,7 +190,7 @@ CommandTree tree_of(const CLI::App& app) {
 
 int complete(const CLI::App& app, const std::string& shell) {
   const auto script = command_line::completion_script(tree_of(app), shell);
-  if (!script) return complain("completion is made for bash, zsh and fish", 2);
+  if (!script) return complain("completion is made for bash, zsh and fish", kUsage);
   std::fputs(script->c_str(), stdout);
   return 0;
 }
@@ -187,7 +201,7 @@ int describe_config(const std::string& what) {
   } else if (what == "reference") {
     std::fputs(protocol::server_config::server_config_reference().c_str(), stdout);
   } else {
-    return complain("say `schema` or `reference`", 2);
+    return complain("say `schema` or `reference`", kUsage);
   }
   return 0;
 }
@@ -226,8 +240,7 @@ class CommandLine {
   std::string output_ = "text";
   ConfigFlags flags_;
   std::string ports_file_;
-  std::string host_ = "127.0.0.1";
-  uint16_t metrics_port_ = 8002;
+  ModelsOptions models_;
   BenchOptions bench_;
   SimOptions sim_;
   std::string file_;
@@ -242,7 +255,7 @@ CommandLine::CommandLine() {
   add_serving();
   add_simulation();
   add_descriptions();
-  app_.footer("Exit status: 2 when the command line is wrong.");
+  app_.footer("Exit status: 0 done; 1 failed; 2 the command line or the configuration is wrong.");
 }
 
 void CommandLine::add_serving() {
@@ -258,20 +271,26 @@ void CommandLine::add_serving() {
                                 [this] { return check(flags_, as_json()); });
   add_config_flags(*check_command, flags_);
   check_command->footer(
-      "Exit status: 0 every model would load; 1 one would not; 2 the repositories or ONNX Runtime "
-      "cannot be opened.");
-  CLI::App* models_command = add(app_, "models", "List the models of a running baton",
-                                 [this] { return run_models(host_, metrics_port_, as_json()); });
-  models_command->add_option("--host", host_, "Its address");
-  models_command->add_option("--metrics-port", metrics_port_, "Its metrics port");
-  models_command->footer("Exit status: 1 when it does not answer.");
+      "Exit status: 0 every model would load; 1 one would not, or the repositories or ONNX Runtime "
+      "cannot be opened; 2 the configuration is wrong.");
+  CLI::App* models_command = add(app_, "models", "List the models of a running baton", [this] {
+    models_.as_json = as_json();
+    return run_models(models_);
+  });
+  models_command->add_option("--host", models_.host, "Its address");
+  models_command->add_option("--metrics-port", models_.metrics_port, "Its metrics port");
+  models_command->add_option("--api-key", models_.api_key, "A key, where it wants one")
+      ->envname("BATON_API_KEY");
+  models_command->footer("Exit status: 0 listed; 1 it does not answer.");
   CLI::App* bench_command = add(app_, "bench", "Send open-loop load to a server", [this] {
     bench_.as_json = as_json();
     return run_bench(bench_);
   });
   add_bench_flags(*bench_command, bench_);
   bench_command->footer(
-      "Exit status: 0 every request was answered; 1 one failed; 2 nothing was sent.");
+      "Exit status: 0 every request was answered; 1 one failed, or the server does not answer; 2 "
+      "an "
+      "option is wrong.");
 }
 
 void CommandLine::add_simulation() {
@@ -285,7 +304,8 @@ void CommandLine::add_simulation() {
   run_command->add_option("--seed", sim_.seed, "Seed of workload, faults and policy");
   run_command
       ->add_option("--duration", sim_.seconds, "Simulated time, such as 600s; 0: the scenario's")
-      ->transform(CLI::AsNumberWithUnit(kSeconds));
+      ->transform(CLI::AsNumberWithUnit(kSeconds))
+      ->check(is_time);
   run_command->add_option("--fault", sim_.fault, "A planted fault that the run must find");
   run_command->add_option("--decisions", sim_.decisions, "Write the decision log there");
   run_command->footer("Exit status: 0 every invariant held; 1 one was broken; 2 an unknown name.");
@@ -317,7 +337,7 @@ int CommandLine::run(int argc, char** argv) {
   try {
     app_.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app_.exit(error);
+    return app_.exit(error) == 0 ? 0 : kUsage;  // --help is one that is 0
   }
   const auto chosen =
       std::ranges::find_if(actions_, [](const auto& action) { return action.first->parsed(); });

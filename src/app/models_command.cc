@@ -85,13 +85,14 @@ bool print_model(JsonValue& object) {
 
 }  // namespace
 
-int run_models(const std::string& host, uint16_t metrics_port, bool as_json) {
-  const auto body = http_get(host, metrics_port, "/models", Duration::s(10));
+int run_models(const ModelsOptions& options) {
+  const auto body =
+      http_get(options.host, options.metrics_port, "/models", Duration::s(10), options.api_key);
   if (!body.has_value()) {
     std::fprintf(stderr, "baton: %s\n", body.error().c_str());
     return 1;
   }
-  if (as_json) {
+  if (options.as_json) {
     std::printf("%s\n", body->c_str());
     return 0;
   }

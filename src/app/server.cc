@@ -41,6 +41,9 @@ namespace fs = std::filesystem;
 
 // How long decisions stay in memory alone when a file was asked for.
 constexpr Duration kDecisionsEvery = Duration::ms(20);
+// Loading yields to serving (server#8117), reading and writing large JSON a little.
+constexpr int kLoaderNice = 10;
+constexpr int kJsonNice = 5;
 
 ports::LogLevel log_level(const std::string& name) {
   if (name == "debug") return ports::LogLevel::kDebug;
@@ -57,6 +60,7 @@ class Server {
         cpus_(std::max(std::thread::hardware_concurrency(), 1U)),
         error_log_(STDERR_FILENO, false),
         log_(error_log_, clock_, log_level(options.config.log.level)),
+        answers_(options.config.limits.max_answer_bytes),
         telemetry_(worker_count()),
         engines_(options_.config, clock_, log_, cpus_) {}
 
@@ -78,6 +82,7 @@ class Server {
   void start_threads();
   void write_decisions();
   void write_decisions_periodically();
+  void tell_ignored(int number);
   void begin_end(int number);
   void drain();
   void finish();
@@ -90,6 +95,7 @@ class Server {
   std::unique_ptr<adapters::log::LogWriter> access_log_;
   std::unique_ptr<adapters::log::LogWriter> decision_log_;
   std::unique_ptr<service::AccessControl> access_;
+  ByteBudget answers_;
   service::Telemetry telemetry_;
   adapters::ControlLoop controller_{clock_};
   std::unique_ptr<ports::ModelRepository> repository_;
@@ -104,6 +110,7 @@ class Server {
   std::unique_ptr<GrpcListener> grpc_;                      // null: not served
   std::unique_ptr<adapters::jobs::JobPool> jobs_;
   std::thread metrics_thread_;
+  std::unique_ptr<adapters::jobs::JobPool> json_jobs_;
   uint16_t http_port_ = 0;
   uint16_t metrics_port_ = 0;
   std::optional<uint16_t> grpc_port_;
@@ -162,10 +169,10 @@ void Server::make_workers() {
   options.max_timeout = config().limits.max_timeout;
   for (size_t i = 0; i < count; ++i) {
     options.worker = i;
-    workers_.push_back(
-        std::make_unique<Worker>(WorkerPorts{clock_, *fleet_, telemetry_, access_.get(),
-                                             access_log_.get(), decision_log_ != nullptr},
-                                 options));
+    workers_.push_back(std::make_unique<Worker>(
+        WorkerPorts{clock_, *fleet_, telemetry_, &answers_, json_jobs_.get(), access_.get(),
+                    access_log_.get(), decision_log_ != nullptr},
+        options));
   }
 }
 
@@ -176,6 +183,7 @@ Result<uint16_t, LoadFailure> Server::listen_http(const std::string& name, uint1
   options.port = port;
   options.limits.body_bytes = config().limits.max_body_bytes;
   options.connections_max = config().limits.max_connections;
+  options.write_window = config().limits.write_stall;
   servers_.push_back(std::make_unique<http::HttpServer>(options, handlers, clock_));
   auto bound = servers_.back()->listen();
   if (!bound.has_value()) return fail(LoadFailure{name + ": " + bound.error()});
@@ -187,8 +195,8 @@ Result<void, LoadFailure> Server::listen() {
   handlers.reserve(workers_.size());
   for (const auto& worker : workers_) handlers.push_back({&worker->loop(), &worker->http()});
   BATON_ASSIGN(http_port_, listen_http("http", config().listen.http_port, handlers));
-  metrics_ = std::make_unique<service::MetricsFront>(*fleet_, telemetry_,
-                                                     [this] { return process_counts(); });
+  metrics_ = std::make_unique<service::MetricsFront>(
+      *fleet_, telemetry_, [this] { return process_counts(); }, access_.get());
   BATON_ASSIGN(metrics_port_, listen_http("metrics", config().listen.metrics_port,
                                           {{&metrics_loop_, metrics_.get()}}));
   if (config().listen.grpc) {
@@ -231,11 +239,13 @@ service::ProcessCounts Server::process_counts() const {
                                 .refused = now.refused,
                                 .timeouts = now.timeouts,
                                 .bad_requests = now.bad_requests,
-                                .receiving = now.receiving});
+                                .receiving = now.receiving,
+                                .write_stalls = now.write_stalls});
   }
   counts.logs.push_back({"application", error_log_.dropped()});
   if (access_log_) counts.logs.push_back({"access", access_log_->dropped()});
   if (decision_log_) counts.logs.push_back({"decisions", decision_log_->dropped()});
+  counts.unwritten_bytes = answers_.used();
   counts.decisions_missed = decisions_missed_.load(std::memory_order_relaxed);
   return counts;
 }
@@ -248,7 +258,11 @@ void Server::start_threads() {
 
 Result<int, LoadFailure> Server::run() {
   BATON_TRY(prepare());
-  jobs_ = std::make_unique<adapters::jobs::JobPool>(std::max(config().loader_threads, 1U));
+  using adapters::jobs::JobPool;
+  using adapters::jobs::JobPoolOptions;
+  jobs_ = std::make_unique<JobPool>(
+      JobPoolOptions{std::max(config().loader_threads, 1U), "baton-loader", kLoaderNice});
+  json_jobs_ = std::make_unique<JobPool>(JobPoolOptions{worker_count(), "baton-json", kJsonNice});
   fleet_ = std::make_unique<service::FleetService>(
       service::FleetPorts{{*repository_, *runtime_, clock_, store_.get()},
                           engines_,
@@ -265,7 +279,8 @@ Result<int, LoadFailure> Server::run() {
   const ShutdownConfig& shutdown = config().shutdown;
   const Duration bound = shutdown.lame_duck + shutdown.drain + shutdown.stop;
   EndWatch signals({SIGTERM, SIGINT}, std::chrono::milliseconds(bound.ms()),
-                   [this](int number) { controller_.post([this, number] { begin_end(number); }); });
+                   [this](int number) { controller_.post([this, number] { begin_end(number); }); },
+                   {{SIGHUP, SIGUSR1, SIGUSR2}, [this](int number) { tell_ignored(number); }});
   auto started = fleet_->start();
   start_threads();
   auto written = started.has_value() ? write_ports() : started;
@@ -290,6 +305,11 @@ void Server::write_decisions_periodically() {
   if (!decision_log_) return;
   write_decisions();
   controller_.arm(clock_.now() + kDecisionsEvery, [this] { write_decisions_periodically(); });
+}
+
+void Server::tell_ignored(int number) {
+  const char* name = number == SIGHUP ? "SIGHUP" : number == SIGUSR1 ? "SIGUSR1" : "SIGUSR2";
+  log_.log(ports::LogLevel::kWarning, std::string(name) + ": ignored, nothing is bound to it");
 }
 
 void Server::begin_end(int number) {
@@ -325,6 +345,7 @@ void Server::finish() {
     worker->loop().post([&loop = worker->loop()] { loop.stop(); });
   }
   for (const auto& worker : workers_) worker->join();
+  json_jobs_.reset();  // no worker gives it work any more
   metrics_loop_.stop();
   metrics_thread_.join();
   write_decisions();
@@ -350,8 +371,7 @@ std::string find_ort_library(const std::string& configured) {
 
 namespace {
 
-// As many descriptors as the system allows: gRPC's listener does not come back once they have run
-// out.
+// As many descriptors as the system allows: each connection is one.
 void raise_descriptor_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
@@ -364,7 +384,7 @@ void raise_descriptor_limit() {
 Result<int, LoadFailure> run_server(const ServeOptions& options) {
   // A client that goes away must not end the process; signals are for the watching thread alone.
   signal(SIGPIPE, SIG_IGN);
-  block_signals({SIGTERM, SIGINT});
+  block_signals({SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2});
   raise_descriptor_limit();
   Server server(options);
   return server.run();

@@ -45,9 +45,13 @@ void block_signals(std::initializer_list<int> numbers) {
 }
 
 EndWatch::EndWatch(std::initializer_list<int> numbers, std::chrono::milliseconds bound,
-                   std::function<void(int)> begin)
-    : bound_ms_(clamp_ms(bound)), begin_(std::move(begin)) {
-  const sigset_t set = set_of(numbers);
+                   std::function<void(int)> begin, IgnoredSignals ignored)
+    : bound_ms_(clamp_ms(bound)),
+      begin_(std::move(begin)),
+      ends_(set_of(numbers)),
+      tell_ignored_(std::move(ignored.tell)) {
+  sigset_t set = ends_;
+  for (int number : ignored.numbers) sigaddset(&set, number);
   signal_descriptor_ = signalfd(-1, &set, SFD_CLOEXEC);
   stop_descriptor_ = eventfd(0, EFD_CLOEXEC);
   BATON_CHECK(signal_descriptor_ >= 0 && stop_descriptor_ >= 0);
@@ -72,7 +76,10 @@ void EndWatch::watch() {
   while (number == 0) {
     number = wait(-1, stop);
     if (stop) return;
+    if (number != 0 && sigismember(&ends_, number) == 0) tell_ignored_(std::exchange(number, 0));
   }
+  // The others stay blocked, and pending.
+  BATON_CHECK(signalfd(signal_descriptor_, &ends_, SFD_CLOEXEC) == signal_descriptor_);
   begin_(number);
   number = wait(bound_ms_, stop);
   if (stop) return;

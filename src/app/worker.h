@@ -20,6 +20,8 @@ struct WorkerPorts {
   const ports::Clock& clock;
   const ports::ModelDirectory& models;
   service::Telemetry& telemetry;
+  ByteBudget* answers = nullptr;
+  ports::JobRunner* jobs = nullptr;
   const service::AccessControl* access = nullptr;
   ports::LogSink* access_log = nullptr;
   bool decisions_to_file = false;

@@ -8,6 +8,7 @@
 #include "domain/latency_curve.h"
 #include "domain/model.h"
 #include "domain/request.h"
+#include "domain/request_parameters.h"
 
 namespace baton {
 namespace {
@@ -114,6 +115,35 @@ TEST(RuntimeShape, PutsTheReshapeInPlaceOfTheDims) {
   EXPECT_EQ(client_shape(spec, {3, 7}, false), (Shape{7, 3}));
   spec.reshape.reset();
   EXPECT_EQ(runtime_shape(spec, {7, 3}, false), (Shape{7, 3}));
+}
+
+TEST(RequestParameters, SaysWhichThereAre) {
+  EXPECT_EQ(request_parameter("timeout"), RequestParameter::kTimeout);
+  EXPECT_EQ(request_parameter("sequence_end"), RequestParameter::kSequence);
+  // Sent by clients of streams: without effect where a call has one answer.
+  EXPECT_EQ(request_parameter("triton_enable_empty_final_response"), RequestParameter::kOnlyStream);
+  EXPECT_EQ(request_parameter("triton_x"), RequestParameter::kReserved);
+  EXPECT_EQ(request_parameter("mine"), RequestParameter::kUnknown);
+}
+
+TEST(RequestParameters, ATimeoutOnlyShortensTheDeadline) {
+  RequestContext context;
+  context.arrival = Instant::from_ns(1'000);
+  context.deadline = context.arrival + Duration::ms(5);
+  ASSERT_TRUE(apply_parameters({.timeout_us = 9'000, .priority = 2}, context).has_value());
+  EXPECT_EQ(context.deadline, context.arrival + Duration::ms(5));
+  EXPECT_EQ(context.priority, 2U);
+  ASSERT_TRUE(apply_parameters({.timeout_us = 0, .priority = {}}, context).has_value());
+  EXPECT_EQ(context.deadline, context.arrival + Duration::ms(5));
+  ASSERT_TRUE(apply_parameters({.timeout_us = 1'000, .priority = {}}, context).has_value());
+  EXPECT_EQ(context.deadline, context.arrival + Duration::ms(1));
+}
+
+TEST(RequestParameters, RefusesWhatIsTooLarge) {
+  RequestContext context;
+  EXPECT_TRUE(apply_parameters({.timeout_us = 86'400'000'000, .priority = UINT32_MAX}, context));
+  EXPECT_FALSE(apply_parameters({.timeout_us = 86'400'000'001, .priority = {}}, context));
+  EXPECT_FALSE(apply_parameters({.timeout_us = {}, .priority = 1ULL << 32}, context));
 }
 
 }  // namespace

@@ -75,18 +75,18 @@ class InferenceFront {
   virtual void count_refused(std::string_view model, const Refusal& refusal) = 0;
 
   // Why a caller without the right key is refused. Any thread: a protocol asks before it spends
-  // anything on a message.
+  // anything on a message, for all that follows but server_ready(). infer() asks again.
   [[nodiscard]] virtual std::optional<Refusal> refuse_caller(const Caller& caller) const = 0;
   [[nodiscard]] virtual bool server_ready() = 0;
   [[nodiscard]] virtual ServerDescription server() = 0;
   [[nodiscard]] virtual ModelReadiness model_ready(std::string_view model,
                                                    std::optional<int64_t> version) = 0;
-  [[nodiscard]] virtual Result<ModelDescription, Refusal> model(const Caller& caller,
-                                                                std::string_view model,
+  // Errors are counted.
+  [[nodiscard]] virtual Result<ModelDescription, Refusal> model(std::string_view model,
                                                                 std::optional<int64_t> version) = 0;
-  // A serialized inference.ModelConfig.
+  // A serialized inference.ModelConfig. Errors are counted.
   [[nodiscard]] virtual Result<std::string, Refusal> model_config(
-      const Caller& caller, std::string_view model, std::optional<int64_t> version) = 0;
+      std::string_view model, std::optional<int64_t> version) = 0;
 };
 
 }  // namespace baton::ports

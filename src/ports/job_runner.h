@@ -16,8 +16,8 @@ class Cancellation {
   virtual void run(FunctionRef<void()> work, FunctionRef<void()> interrupt) = 0;
 };
 
-// Runs work that blocks, such as loading a model, off the workers and at low priority. A job is run
-// once, or dropped when the process stops first.
+// Runs work that blocks or takes long, such as loading a model or reading megabytes of JSON, off
+// the workers and at lower priority. A job is run once, or dropped when the process stops first.
 class JobRunner {
  public:
   virtual ~JobRunner() = default;

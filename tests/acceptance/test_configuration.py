@@ -244,4 +244,23 @@ def test_completion(shell):
 @pytest.mark.parametrize("words", [["serv"], ["serve"], ["serve", "--http-port", "x", "d"], ["serve", "--nothing"], []])
 def test_wrong_words_are_a_usage_error(words):
     status, _, error = baton(*words)
-    assert status not in (0, 139, 134) and error
+    assert status == 2 and error
+
+
+@pytest.mark.parametrize("words", [["sim", "run", "--duration", "-5s"], ["sim", "run", "--duration=-1ms"],
+                                   ["sim", "run", "--duration", "1e300"],
+                                   ["bench", "m", "--warmup", "-1s"], ["bench", "m", "--duration=-3s"]])
+def test_a_time_is_not_negative(words):
+    status, text, error = baton(*words)
+    assert status == 2 and "time is from 0s" in error and not text, error
+
+
+def test_the_exit_status_says_who_is_wrong(folder, tmp_path):
+    assert baton("sim", "run", "--duration", "1s")[0] == 0
+    assert baton("sim", "run", "--scenario", "nothing")[0] == 2
+    assert baton("check", tmp_path / "nowhere")[0] == 1
+    assert baton("check", folder)[0] == 1, "a model that would not load"
+    assert baton("models", "--metrics-port", 1)[0] == 1
+    assert baton("bench", "m", "--url", "127.0.0.1:1")[0] == 1
+    assert baton("bench", "m", "--url", "nowhere")[0] == 2
+    assert "Exit status" in baton("--help")[1]

@@ -8,7 +8,6 @@ datatype       an input or output has a data type that the protocol does not hav
 load           ONNX Runtime itself does not load it
 result         ONNX Runtime itself, called from Python, answers otherwise than recorded or fails
 locale         as load, on machines that lack a locale
-no-input       the model has no input, and a request names at least one
 """
 
 import pathlib
@@ -130,8 +129,6 @@ def check_reason(reason, folder):
         assert kinds != {"tensor_type"}
     elif reason == "datatype":
         assert kinds == {"tensor_type"} and not types <= SERVED_TYPES
-    elif reason == "no-input":
-        assert not inputs
     elif reason == "locale":
         assert "strnorm" in folder.name
     elif reason == "load":

@@ -13,6 +13,7 @@
 
 #include "adapters/grpc/health.h"
 #include "adapters/grpc/infer_call.h"
+#include "adapters/grpc/listener.h"
 #include "adapters/grpc/workers.h"
 
 namespace baton::adapters::grpc_api {
@@ -22,17 +23,10 @@ namespace {
 constexpr int kAwaitedInfers = 32;
 constexpr int kAwaitedQueries = 4;
 
-std::string listen_address(const GrpcServerOptions& options) {
-  const bool ipv6 = options.address.find(':') != std::string::npos;
-  return (ipv6 ? "[" + options.address + "]" : options.address) + ":" +
-         std::to_string(options.port);
-}
-
 void configure(grpc::ServerBuilder& builder, const GrpcServerOptions& options) {
   const auto size = std::clamp<int64_t>(options.message_bytes_max, 1, INT32_MAX);
   builder.SetMaxReceiveMessageSize(static_cast<int>(size));
-  builder.SetMaxSendMessageSize(-1);                        // answers are the models' own size
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a taken port is an error
+  builder.SetMaxSendMessageSize(-1);  // answers are the models' own size
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.streams_max);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, options.metadata_bytes_max);
   builder.AddChannelArgument(GRPC_ARG_OPTIMIZATION_TARGET, "latency");
@@ -58,7 +52,7 @@ struct GrpcServer::Impl {
   }
 
   void serve(CallQueue& queue) {
-    const InferSource infers{*infer_method, queue, workers, clock};
+    const InferSource infers{*infer_method, queue, workers, clock, options.write_stall};
     const QuerySource queries{generic_service, queue, workers, methods, clock};
     for (int i = 0; i < kAwaitedInfers; ++i) InferCall::await(infers);
     for (int i = 0; i < kAwaitedQueries; ++i) QueryCall::await(queries);
@@ -66,6 +60,7 @@ struct GrpcServer::Impl {
   }
 
   void shut_down(Instant deadline) {
+    listener.stop();
     health_state.draining = true;
     const Duration left = std::max(deadline - clock.now(), Duration());
     server->Shutdown(std::chrono::system_clock::now() + std::chrono::nanoseconds(left.ns()));
@@ -80,7 +75,14 @@ struct GrpcServer::Impl {
   std::unique_ptr<InferMethod> infer_method = make_infer_method();
   grpc::AsyncGenericService generic_service;
   std::vector<std::unique_ptr<CallQueue>> queues;  // one for each worker
-  std::unique_ptr<grpc::Server> server;            // before the queues end
+  // The connections' way into the library.
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
+  std::unique_ptr<grpc::Server> server;  // before the queues end
+  Listener listener{[this](int socket) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.fd = socket;
+    acceptor->HandleNewConnection(&connection);
+  }};
   std::thread drain_thread;
 };
 
@@ -105,20 +107,20 @@ Result<uint16_t, std::string> GrpcServer::listen() {
   gpr_set_log_function([](gpr_log_func_args*) {});
   grpc::ServerBuilder builder;
   configure(builder, impl_->options);
-  int port = 0;
-  const std::string address = listen_address(impl_->options);
-  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+  impl_->acceptor = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      grpc::InsecureServerCredentials());
   builder.RegisterService(&impl_->infer_method->service());
   builder.RegisterAsyncGenericService(&impl_->generic_service);
   for (size_t i = 0; i < impl_->workers.size(); ++i) {
     impl_->queues.push_back(std::make_unique<CallQueue>(builder.AddCompletionQueue()));
   }
   impl_->server = builder.BuildAndStart();
-  if (impl_->server == nullptr || port == 0) {
-    return fail("cannot listen on " + address + ": the address is in use or not to be had");
-  }
+  if (impl_->server == nullptr) return fail(std::string("the library does not start"));
+  auto port = impl_->listener.listen(impl_->options.address, impl_->options.port);
+  if (!port.has_value()) return port;
   for (const auto& queue : impl_->queues) impl_->serve(*queue);
-  return static_cast<uint16_t>(port);
+  return port;
 }
 
 void GrpcServer::drain(Instant deadline, std::move_only_function<void()> done) {

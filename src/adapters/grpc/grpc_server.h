@@ -21,6 +21,8 @@ struct GrpcServerOptions {
   int streams_max = 1024;                 // concurrent calls of one connection
   int64_t memory_bytes_max = 1LL << 30;   // of buffers of the library; above it reading pauses
   int metadata_bytes_max = 16 * 1024;
+  // How long a client may take for each MiB of an answer; above 64 KiB it is cut off then.
+  Duration write_stall = Duration::s(20);
   Duration watch_interval = Duration::ms(250);  // how often a health watcher looks again
 };
 

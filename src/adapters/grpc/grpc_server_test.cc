@@ -3,6 +3,11 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -86,15 +91,16 @@ class FakeFront final : public ports::InferenceFront {
     sink(fail(Refusal{EndReason::kClientGone, "gone", {}}));
   }
   void count_refused(std::string_view, const Refusal&) override { ++refused; }
-  [[nodiscard]] std::optional<Refusal> refuse_caller(const ports::Caller&) const override {
-    return std::nullopt;
+  [[nodiscard]] std::optional<Refusal> refuse_caller(const ports::Caller& caller) const override {
+    if (key.empty() || caller.authorization == "Bearer " + key) return std::nullopt;
+    return Refusal{EndReason::kUnauthorized, "no key", {}};
   }
   bool server_ready() override { return ready; }
   ports::ServerDescription server() override { return {"baton", "1", {"binary_tensor_data"}}; }
   ports::ModelReadiness model_ready(std::string_view model, std::optional<int64_t>) override {
     return {model == "m", ready, ""};
   }
-  Result<ports::ModelDescription, Refusal> model(const ports::Caller&, std::string_view name,
+  Result<ports::ModelDescription, Refusal> model(std::string_view name,
                                                  std::optional<int64_t>) override {
     if (name != "m") return fail(Refusal{EndReason::kNotFound, "no such model", {}});
     TensorSpec input;
@@ -103,14 +109,14 @@ class FakeFront final : public ports::InferenceFront {
     input.dims = {-1, 3};
     return ports::ModelDescription{"m", {"1", "2"}, "onnxruntime_onnx", {input}, {}};
   }
-  Result<std::string, Refusal> model_config(const ports::Caller&, std::string_view,
-                                            std::optional<int64_t>) override {
+  Result<std::string, Refusal> model_config(std::string_view, std::optional<int64_t>) override {
     inference::ModelConfig config;
     config.set_name("m");
     config.set_max_batch_size(8);
     return config.SerializeAsString();
   }
 
+  std::string key;  // empty: everybody is let in
   std::atomic<bool> ready{true};
   std::atomic<int> hung{0};
   std::atomic<int> cancelled{0};
@@ -233,7 +239,7 @@ TEST_F(GrpcServerTest, ReadsTheCallsContext) {
   EXPECT_TRUE(seen.trace.present());
   EXPECT_GT(seen.bytes, 8U);
   EXPECT_GE(seen.arrival, before);
-  EXPECT_LE(seen.deadline - before, Duration::ms(20'100));
+  EXPECT_LE(seen.deadline - before, Duration::ms(20'500));
   EXPECT_GE(seen.deadline - before, Duration::ms(19'000));
   EXPECT_EQ(front_.last_caller.authorization, "Bearer secret");
   EXPECT_EQ(front_.last_caller.peer, "127.0.0.1");
@@ -296,15 +302,53 @@ TEST_F(GrpcServerTest, RefusesMalformedRequests) {
 }
 
 TEST_F(GrpcServerTest, RefusesBytesThatAreNoMessage) {
-  const grpc::Slice slice(std::string("\x2a\xff\xff"));  // field 5, longer than the bytes
-  const grpc::ByteBuffer bytes(&slice, 1);
-  grpc::ByteBuffer answer;
-  grpc::ClientContext context;
-  std::promise<grpc::Status> ended;
-  grpc::GenericStub(channel_).UnaryCall(
-      &context, "/inference.GRPCInferenceService/ModelInfer", {}, &bytes, &answer,
-      [&](grpc::Status status) { ended.set_value(std::move(status)); });
-  EXPECT_EQ(ended.get_future().get().error_code(), StatusCode::INVALID_ARGUMENT);
+  for (const char* method : {"ModelInfer", "ServerLive", "ServerReady", "ModelReady",
+                             "ServerMetadata", "ModelMetadata", "ModelConfig"}) {
+    const grpc::Slice slice(std::string("\x2a\xff\xff"));  // field 5, longer than the bytes
+    const grpc::ByteBuffer bytes(&slice, 1);
+    grpc::ByteBuffer answer;
+    grpc::ClientContext context;
+    std::promise<grpc::Status> ended;
+    grpc::GenericStub(channel_).UnaryCall(
+        &context, std::string("/inference.GRPCInferenceService/") + method, {}, &bytes, &answer,
+        [&](grpc::Status status) { ended.set_value(std::move(status)); });
+    EXPECT_EQ(ended.get_future().get().error_code(), StatusCode::INVALID_ARGUMENT) << method;
+  }
+  EXPECT_TRUE(eventually([&] { return front_.refused.load() == 7; }));
+}
+
+TEST_F(GrpcServerTest, AsksForAKeyForAllButHealth) {
+  front_.key = "secret";
+  const auto code = [&](auto call, std::vector<const char*> keys) {
+    grpc::ClientContext context;
+    for (const char* key : keys) context.AddMetadata("x-api-key", key);
+    return call(context).error_code();
+  };
+  const auto health = [&](grpc::ClientContext& context) {
+    inference::ServerReadyResponse out;
+    return stub_->ServerReady(&context, {}, &out);
+  };
+  const auto server = [&](grpc::ClientContext& context) {
+    inference::ServerMetadataResponse out;
+    return stub_->ServerMetadata(&context, {}, &out);
+  };
+  const auto ready = [&](grpc::ClientContext& context) {
+    inference::ModelReadyResponse out;
+    return stub_->ModelReady(&context, {}, &out);
+  };
+  const auto infer = [&](grpc::ClientContext& context) {
+    ModelInferResponse out;
+    return stub_->ModelInfer(&context, request("m"), &out);
+  };
+  EXPECT_EQ(code(health, {}), StatusCode::OK);
+  EXPECT_EQ(code(server, {}), StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(code(ready, {"wrong"}), StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(code(infer, {}), StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(code(server, {"secret"}), StatusCode::OK);
+  EXPECT_EQ(code(ready, {"secret"}), StatusCode::OK);
+  EXPECT_EQ(code(infer, {"secret"}), StatusCode::OK);
+  EXPECT_EQ(code(infer, {"secret", "secret"}), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(code(server, {"secret", "wrong"}), StatusCode::INVALID_ARGUMENT);
 }
 
 // triton server#1776: the limit is told as such.
@@ -468,6 +512,34 @@ TEST_F(GrpcServerTest, DrainsBounded) {
   EXPECT_TRUE(eventually([&] { return drained.load(); }));
   EXPECT_EQ(front_.cancelled.load(), 1);
   caller.join();
+}
+
+// The library's own listener is dead for good after this.
+TEST_F(GrpcServerTest, AcceptsAgainAfterRunningOutOfDescriptors) {
+  const auto live = [&] {
+    grpc::ClientContext context;
+    inference::ServerLiveResponse out;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
+    return stub_->ServerLive(&context, {}, &out).ok();
+  };
+  ASSERT_TRUE(live());
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int client = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  rlimit low = before;
+  low.rlim_cur = 3;  // existing descriptors stay
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port_);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(::connect(client, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  pollfd answer{client, POLLIN, 0};
+  EXPECT_EQ(::poll(&answer, 1, 200), 0);  // no settings frame: nobody has accepted it
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(::poll(&answer, 1, 5000), 1);
+  EXPECT_TRUE(live());
+  ::close(client);
 }
 
 TEST_F(GrpcServerTest, SaysWhyItCannotListen) {

@@ -45,8 +45,8 @@ class Watcher final : public std::enable_shared_from_this<Watcher> {
   static void start(HealthState& state, const std::shared_ptr<QueryCall>& call) {
     health::HealthCheckRequest request;
     if (!parse(call->request(), request)) {
-      return call->finish(
-          {grpc::StatusCode::INVALID_ARGUMENT, "the request is not a " + request.GetTypeName()});
+      return call->refuse_counted(
+          {EndReason::kInvalid, "the request is not a " + request.GetTypeName(), {}});
     }
     const int others = state.watchers.fetch_add(1);
     const auto watcher = std::make_shared<Watcher>(state, call, request.service());

@@ -6,26 +6,36 @@
 #include <grpcpp/support/proto_buffer_reader.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 
 #include "adapters/grpc/status.h"
 #include "baton_inference.pb.h"
+#include "domain/request_parameters.h"
+#include "protocol/oip/request_headers.h"
 #include "protocol/trace_context/traceparent.h"
 
 namespace baton::adapters::grpc_api {
 namespace {
 
-constexpr uint64_t kMostTimeoutMs = 86'400'000;  // a day: longer is a mistake
 constexpr size_t kCopyBytes = 4096;  // smaller outputs are cheaper to copy than to hand over
+constexpr size_t kUnwatchedBytes = 64 << 10;  // smaller answers cost more to watch than they hold
 // A call that is cancelled this close to its deadline has run out of time, whoever noticed first.
 constexpr Duration kDeadlineSlack = Duration::ms(5);
 
-std::optional<std::string_view> metadata(const grpc::ServerContext& context, const char* name) {
-  const auto& all = context.client_metadata();
-  const auto found = all.find(name);
-  if (found == all.end()) return std::nullopt;
-  return std::string_view(found->second.data(), found->second.size());
+protocol::oip::FoundHeader find_metadata(const grpc::ServerContext& context,
+                                         std::string_view name) {
+  const auto [first, end] =
+      context.client_metadata().equal_range(grpc::string_ref(name.data(), name.size()));
+  if (first == end) return {};
+  return {static_cast<size_t>(std::distance(first, end)),
+          std::string_view(first->second.data(), first->second.size())};
+}
+
+std::optional<std::string_view> metadata(const grpc::ServerContext& context,
+                                         std::string_view name) {
+  const auto found = find_metadata(context, name);
+  if (found.count == 0) return std::nullopt;
+  return found.value;
 }
 
 // "ipv4:127.0.0.1:50000" or "ipv6:%5B::1%5D:50000" without scheme and port.
@@ -38,19 +48,6 @@ std::string address_of(const std::string& peer) {
     address = address.substr(3, address.size() - 6);
   }
   return address;
-}
-
-Result<void, Refusal> apply_timeout(std::string_view text, RequestContext& context) {
-  uint64_t ms = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ms);
-  if (error != std::errc() || end != text.data() + text.size() || ms == 0 || ms > kMostTimeoutMs) {
-    return fail(Refusal{EndReason::kInvalid,
-                        "x-request-timeout-ms is an integer from 1 to 86400000 milliseconds",
-                        {}});
-  }
-  context.deadline =
-      std::min(context.deadline, context.arrival + Duration::ms(static_cast<int64_t>(ms)));
-  return {};
 }
 
 // The library's deadline is in wall-clock time.
@@ -154,6 +151,14 @@ grpc::Status refuse(grpc::ServerContext& context, const Refusal& refusal,
   return {status_code(refusal.reason, client_deadline_passed), refusal.message};
 }
 
+Result<void, Refusal> admit(const grpc::ServerContext& context, const ports::Caller& caller,
+                            const ports::InferenceFront& front) {
+  BATON_TRY(protocol::oip::refuse_repeated_headers(
+      [&](std::string_view name) { return find_metadata(context, name); }));
+  if (auto refusal = front.refuse_caller(caller)) return fail(std::move(*refusal));
+  return {};
+}
+
 ports::Caller caller_of(const grpc::ServerContext& context) {
   ports::Caller caller;
   caller.peer = address_of(context.peer());
@@ -171,17 +176,8 @@ Result<RequestContext, Refusal> context_of(const grpc::ServerContext& context,
   out.protocol = Protocol::kGrpc;
   out.arrival = clock.now();
   apply_grpc_deadline(context, out);
-  if (const auto timeout = metadata(context, "x-request-timeout-ms")) {
-    BATON_TRY(apply_timeout(*timeout, out));
-  }
-  if (const auto name = metadata(context, "x-request-class")) {
-    const auto parsed = parse_traffic_class(*name);
-    if (!parsed.has_value()) {
-      return fail(Refusal{
-          EndReason::kInvalid, "x-request-class is one of interactive, batch, experimental", {}});
-    }
-    out.traffic_class = *parsed;
-  }
+  BATON_TRY(protocol::oip::apply_request_headers(
+      [&](std::string_view name) { return find_metadata(context, name); }, out));
   if (const auto tenant = metadata(context, "x-tenant")) out.tenant = *tenant;
   if (const auto id = metadata(context, "x-request-id")) out.client_id = *id;
   if (const auto trace = metadata(context, "traceparent")) {
@@ -219,9 +215,7 @@ void InferCall::arrived(bool ok) {
 Result<std::shared_ptr<InferRequest>, Refusal> InferCall::decode(std::string& model) {
   // Before a byte of it is parsed: without a key nothing is spent on a message.
   caller_ = caller_of(context_);
-  if (auto refusal = worker_.front->refuse_caller(caller_)) {
-    return fail(std::move(*refusal));
-  }
+  BATON_TRY(admit(context_, caller_, *worker_.front));
   BATON_ASSIGN(RequestContext context, context_of(context_, source_.clock));
   context.bytes = message_.Length();
   BATON_ASSIGN(ParsedMessage message, parse(&message_));
@@ -229,11 +223,8 @@ Result<std::shared_ptr<InferRequest>, Refusal> InferCall::decode(std::string& mo
   model = message->model_name();
   BATON_ASSIGN(auto decoded, protocol::oip_proto::decode_infer_request(std::move(message)));
   client_id_ = decoded.request.context.client_id;
-  context.priority = decoded.request.context.priority;
+  BATON_TRY(apply_parameters(decoded.parameters, context));
   if (!client_id_.empty()) context.client_id = client_id_;
-  if (decoded.timeout.has_value()) {
-    context.deadline = std::min(context.deadline, context.arrival + *decoded.timeout);
-  }
   deadline_ = context.deadline;
   decoded.request.context = std::move(context);
   return std::make_shared<InferRequest>(std::move(decoded.request));
@@ -292,8 +283,24 @@ void InferCall::write(ports::InferAnswer answer) {
     slices.push_back(slice_of(raw.bytes, answer.result.storage));
   }
   if (!pending.empty()) slices.emplace_back(pending);
+  // The last of them counts the answer among those that wait for clients.
+  if (!answer.result.storage.empty()) held_ = std::move(answer.result.storage.back());
   const grpc::ByteBuffer bytes(slices.data(), slices.size());
+  watch_write(bytes.Length());
   writer_.Finish(bytes, grpc::Status::OK, finishing_.of(shared_from_this()));
+}
+
+// Cuts a client off that does not take its answer, which counts against others' until then.
+void InferCall::watch_write(size_t bytes) {
+  if (bytes <= kUnwatchedBytes) return;
+  const auto windows = static_cast<int64_t>(bytes >> 20) + 1;
+  worker_.timers->arm(source_.clock.now() + source_.write_stall * windows,
+                      [call = weak_from_this()] {
+                        const auto self = call.lock();
+                        if (self && !self->sent_.load(std::memory_order_relaxed)) {
+                          self->context_.TryCancel();
+                        }
+                      });
 }
 
 void InferCall::has_ended(bool) {

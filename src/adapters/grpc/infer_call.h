@@ -1,6 +1,7 @@
 #pragma once
 // Internal to this room: one ModelInfer call.
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -17,6 +18,7 @@ struct InferSource {
   CallQueue& queue;
   Workers& workers;
   const ports::Clock& clock;
+  Duration write_stall;  // for each MiB of an answer
 };
 
 // Lives until the library is done with it and the worker has let go of it. Members below the line
@@ -32,7 +34,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
  private:
   // On the queue's thread.
   void arrived(bool ok);
-  void has_finished(bool) {}
+  void has_finished(bool) { sent_.store(true, std::memory_order_relaxed); }
   void has_ended(bool ok);
 
   [[nodiscard]] Result<std::shared_ptr<InferRequest>, Refusal> decode(std::string& model);
@@ -41,6 +43,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
   void infer(std::shared_ptr<InferRequest> request);
   void finish(Result<ports::InferAnswer, Refusal> answer);
   void write(ports::InferAnswer answer);
+  void watch_write(size_t bytes);
 
   const InferSource source_;
   const GrpcWorker worker_;
@@ -48,6 +51,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
   grpc::ByteBuffer message_;
   InferWriter writer_{&context_};
   bool entered_ = false;
+  std::atomic<bool> sent_{false};
   Operation<InferCall> arrival_{&InferCall::arrived};
   Operation<InferCall> finishing_{&InferCall::has_finished};
   Operation<InferCall> ending_{&InferCall::has_ended};
@@ -59,6 +63,7 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
   ports::InferToken token_;
   bool cancelled_ = false;
   bool finished_ = false;
+  Storage held_;  // until the library has sent the answer
 };
 
 }  // namespace baton::adapters::grpc_api

@@ -82,8 +82,7 @@ grpc::Status model_metadata(QueryCall& call, const inference::ModelMetadataReque
                             inference::ModelMetadataResponse& response) {
   const auto version = protocol::oip_proto::parse_version(request.version());
   if (!version.has_value()) return refuse(call.context(), version.error());
-  const auto model =
-      call.worker().front->model(caller_of(call.context()), request.name(), *version);
+  const auto model = call.worker().front->model(request.name(), *version);
   if (!model.has_value()) return refuse(call.context(), model.error());
   response.set_name(model->name);
   for (const std::string& number : model->versions) response.add_versions(number);
@@ -97,13 +96,22 @@ grpc::Status model_config(QueryCall& call, const inference::ModelConfigRequest& 
                           inference::ModelConfigResponse& response) {
   const auto version = protocol::oip_proto::parse_version(request.version());
   if (!version.has_value()) return refuse(call.context(), version.error());
-  const auto config =
-      call.worker().front->model_config(caller_of(call.context()), request.name(), *version);
+  const auto config = call.worker().front->model_config(request.name(), *version);
   if (!config.has_value()) return refuse(call.context(), config.error());
   if (!response.mutable_config()->ParseFromString(*config)) {
     return refuse(call.context(), {EndReason::kEngineFailed, "the configuration is broken", {}});
   }
   return grpc::Status::OK;
+}
+
+// A method that only a caller with a key may ask.
+Method keyed(Method method) {
+  return [method = std::move(method)](const std::shared_ptr<QueryCall>& call) {
+    const grpc::ServerContext& context = call->context();
+    auto admitted = admit(context, caller_of(context), *call->worker().front);
+    if (!admitted.has_value()) return call->refuse_counted(admitted.error());
+    method(call);
+  };
 }
 
 }  // namespace
@@ -115,18 +123,19 @@ std::unique_ptr<InferMethod> make_infer_method() {
 void add_inference_methods(MethodTable& methods) {
   using namespace inference;
   const std::string service = "/inference.GRPCInferenceService/";
+  // Health is answered without a key: probes have none.
   methods.offered[service + "ServerLive"] =
       unary<ServerLiveRequest, ServerLiveResponse>(server_live);
   methods.offered[service + "ServerReady"] =
       unary<ServerReadyRequest, ServerReadyResponse>(server_ready);
   methods.offered[service + "ModelReady"] =
-      unary<ModelReadyRequest, ModelReadyResponse>(model_ready);
+      keyed(unary<ModelReadyRequest, ModelReadyResponse>(model_ready));
   methods.offered[service + "ServerMetadata"] =
-      unary<ServerMetadataRequest, ServerMetadataResponse>(server_metadata);
+      keyed(unary<ServerMetadataRequest, ServerMetadataResponse>(server_metadata));
   methods.offered[service + "ModelMetadata"] =
-      unary<ModelMetadataRequest, ModelMetadataResponse>(model_metadata);
+      keyed(unary<ModelMetadataRequest, ModelMetadataResponse>(model_metadata));
   methods.offered[service + "ModelConfig"] =
-      unary<ModelConfigRequest, ModelConfigResponse>(model_config);
+      keyed(unary<ModelConfigRequest, ModelConfigResponse>(model_config));
   for (const auto& [method, what] : std::map<std::string, std::string>{
            {"RepositoryIndex", "the repository index"},
            {"RepositoryModelLoad", "loading of models by clients"},

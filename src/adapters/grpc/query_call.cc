@@ -64,6 +64,11 @@ void QueryCall::finish(const grpc::Status& status) {
   stream_.Finish(status, finishing_.of(shared_from_this()));
 }
 
+void QueryCall::refuse_counted(const Refusal& refusal) {
+  worker_.front->count_refused("", refusal);
+  finish(refuse(context_, refusal));
+}
+
 void QueryCall::on_cancel(std::move_only_function<void()> action) {
   if (gone_) return action();
   cancelled_ = std::move(action);

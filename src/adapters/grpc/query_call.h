@@ -12,6 +12,7 @@
 #include <string>
 
 #include "adapters/grpc/call_queue.h"
+#include "adapters/grpc/status.h"
 #include "adapters/grpc/workers.h"
 #include "ports/clock.h"
 
@@ -55,6 +56,8 @@ class QueryCall final : public std::enable_shared_from_this<QueryCall> {
   // Sends the only message and ends the call. This or finish(), once.
   void answer(const grpc::ByteBuffer& message);
   void finish(const grpc::Status& status);
+  // finish() for what the front has not seen.
+  void refuse_counted(const Refusal& refusal);
   // Called when the client has gone; at once if it has.
   void on_cancel(std::move_only_function<void()> action);
 
@@ -103,8 +106,8 @@ Method unary(Ask ask) {
   return [ask](const std::shared_ptr<QueryCall>& call) {
     Request request;
     if (!parse(call->request(), request)) {
-      return call->finish(
-          {grpc::StatusCode::INVALID_ARGUMENT, "the request is not a " + request.GetTypeName()});
+      return call->refuse_counted(
+          {EndReason::kInvalid, "the request is not a " + request.GetTypeName(), {}});
     }
     Response response;
     const grpc::Status status = ask(*call, request, response);

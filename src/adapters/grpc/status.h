@@ -22,6 +22,10 @@ namespace baton::adapters::grpc_api {
 [[nodiscard]] grpc::Status refuse(grpc::ServerContext& context, const Refusal& refusal,
                                   bool client_deadline_passed = false);
 
+// Error: the caller has no right key, or a header stands twice of which only one can count.
+[[nodiscard]] Result<void, Refusal> admit(const grpc::ServerContext& context,
+                                          const ports::Caller& caller,
+                                          const ports::InferenceFront& front);
 [[nodiscard]] ports::Caller caller_of(const grpc::ServerContext& context);
 // Arrival, deadline, client id, tenant, class and trace.
 [[nodiscard]] Result<RequestContext, Refusal> context_of(const grpc::ServerContext& context,

@@ -49,7 +49,7 @@ void Connection::start_refused() {
 
 void Connection::arm_read() {
   if (read_armed_ || state_ == State::kClosed || end_of_input_) return;
-  if (state_ != State::kLingering && !parser_.has_room()) return;
+  if (state_ != State::kLingering && !parser_.has_room()) return watch();
   read_armed_ = true;
   socket_.async_wait(tcp::socket::wait_read,
                      [self = shared_from_this()](const boost::system::error_code& error) {
@@ -57,6 +57,25 @@ void Connection::arm_read() {
                        self->read_armed_ = false;
                        if (!error) self->on_readable();
                      });
+}
+
+// A client that has sent all that may wait is not read from; that it goes is noticed all the same.
+void Connection::watch() {
+  if (watched_ || state_ != State::kWorking) return;
+  watched_ = true;
+  owner_.hang_ups().add(socket_.native_handle(), slot_);
+}
+
+void Connection::unwatch() {
+  if (!watched_) return;
+  watched_ = false;
+  owner_.hang_ups().remove(socket_.native_handle());
+}
+
+void Connection::on_hang_up() {
+  if (!watched_) return;
+  now_ = owner_.now();
+  on_broken();
 }
 
 void Connection::on_readable() {
@@ -207,6 +226,7 @@ void Connection::refuse(int status, std::string_view message) {
 }
 
 void Connection::send(HttpResponse response, After after) {
+  unwatch();
   out_.response = std::move(response);
   out_.head.clear();
   out_.pieces.clear();
@@ -314,6 +334,7 @@ void Connection::drop_input() {
 
 void Connection::close() {
   if (state_ == State::kClosed) return;
+  unwatch();
   state_ = State::kClosed;
   count_body(0);
   owner_.loop().cancel(timer_);
@@ -376,8 +397,11 @@ void Connection::on_deadline() {
     owner_.count_timeout();
     return refuse(408, "The request's body arrives too slowly.");
   }
-  if (state_ == State::kWriting && written_ - window_start_ >= options.write_window_bytes) {
-    return open_window(written_, options.write_window);
+  if (state_ == State::kWriting) {
+    if (written_ - window_start_ >= options.write_window_bytes) {
+      return open_window(written_, options.write_window);
+    }
+    owner_.count_write_stall();
   }
   if (state_ == State::kWriting) owner_.count_timeout();
   if (state_ != State::kWorking) close();

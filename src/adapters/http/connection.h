@@ -28,6 +28,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void respond(protocol::http1::ExchangeId id, protocol::http1::HttpResponse response);
   void on_drain();
   void cut_off();
+  void on_hang_up();  // told by the worker's HangUpWatch
 
  private:
   enum class State { kReading, kWorking, kWriting, kLingering, kClosed };
@@ -42,6 +43,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void arm_read();
   void arm_write();
+  void watch();
+  void unwatch();
   void on_readable();
   void receive();
   void on_end_of_input();
@@ -75,6 +78,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   State state_ = State::kReading;
   protocol::http1::RequestParser parser_;
   bool read_armed_ = false;
+  bool watched_ = false;  // for the client's end, while nothing is read
   bool advancing_ = false;
   bool end_of_input_ = false;  // the client has shut its sending side down
   bool continue_sent_ = false;

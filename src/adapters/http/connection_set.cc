@@ -25,7 +25,11 @@ static_assert(kMostConnections + kMostConnections / 8 + 16 <= kSlotMask + 1);
 }  // namespace
 
 ConnectionSet::ConnectionSet(HttpWorker worker, uint64_t number, ServerState& server)
-    : worker_(worker), number_(number), server_(server) {}
+    : worker_(worker),
+      number_(number),
+      server_(server),
+      hang_ups_(*worker.loop, !server.options.answer_half_closed,
+                [this](uint32_t slot) { on_hang_up(slot); }) {}
 
 ConnectionSet::~ConnectionSet() {
   for (size_t i = 0; i < slots_.size(); ++i) {
@@ -82,6 +86,10 @@ void ConnectionSet::release(uint32_t slot) {
   free_.push_back(slot);
   load_.fetch_sub(1, std::memory_order_relaxed);
   server_.open.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void ConnectionSet::on_hang_up(uint32_t slot) {
+  if (const auto connection = slots_[slot].connection) connection->on_hang_up();
 }
 
 bool ConnectionSet::count_receiving(int64_t change) {

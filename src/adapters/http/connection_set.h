@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "adapters/http/hang_up_watch.h"
 #include "adapters/http/http_server.h"
 
 namespace baton::adapters::http {
@@ -23,6 +24,7 @@ struct ServerState {
   std::atomic<uint64_t> receiving{0};  // bytes of incomplete bodies
   std::atomic<uint64_t> timeouts{0};
   std::atomic<uint64_t> bad_requests{0};
+  std::atomic<uint64_t> write_stalls{0};
 };
 
 // All calls on the worker's loop, but those marked.
@@ -53,13 +55,16 @@ class ConnectionSet final : public protocol::http1::HttpResponder {
   void count_bad_request() { server_.bad_requests.fetch_add(1, std::memory_order_relaxed); }
   // Changes the count of bytes being received; false when it is over the limit then.
   bool count_receiving(int64_t change);
+  void count_write_stall() { server_.write_stalls.fetch_add(1, std::memory_order_relaxed); }
   [[nodiscard]] const HttpServerOptions& options() const { return server_.options; }
   [[nodiscard]] Instant now() const { return server_.clock->now(); }
   [[nodiscard]] WorkerLoop& loop() { return *worker_.loop; }
+  [[nodiscard]] HangUpWatch& hang_ups() { return hang_ups_; }
   [[nodiscard]] protocol::http1::HttpHandler& handler() { return *worker_.handler; }
 
  private:
   void open(int socket, std::string peer, bool refuse);
+  void on_hang_up(uint32_t slot);
 
   struct Slot {
     std::shared_ptr<Connection> connection;
@@ -69,6 +74,7 @@ class ConnectionSet final : public protocol::http1::HttpResponder {
   HttpWorker worker_;
   uint64_t number_;  // of the worker, unique within the process
   ServerState& server_;
+  HangUpWatch hang_ups_;
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_;
   bool draining_ = false;

@@ -187,7 +187,8 @@ HttpServerCounters HttpServer::counters() const {
           .refused = impl_->state.refused.load(std::memory_order_relaxed),
           .receiving = impl_->state.receiving.load(std::memory_order_relaxed),
           .timeouts = impl_->state.timeouts.load(std::memory_order_relaxed),
-          .bad_requests = impl_->state.bad_requests.load(std::memory_order_relaxed)};
+          .bad_requests = impl_->state.bad_requests.load(std::memory_order_relaxed),
+          .write_stalls = impl_->state.write_stalls.load(std::memory_order_relaxed)};
 }
 
 }  // namespace baton::adapters::http

@@ -57,6 +57,7 @@ struct HttpServerCounters {
   uint64_t receiving = 0;     // bytes of bodies that are not complete
   uint64_t timeouts = 0;      // requests that came, or answers that were taken, too slowly
   uint64_t bad_requests = 0;  // refused by the codec for what they are
+  uint64_t write_stalls = 0;  // of the timeouts, answers that were not taken
 };
 
 // Serves HTTP/1.1 on one address. One listener hands each connection to the worker with the fewest:

@@ -223,6 +223,32 @@ TEST(HttpServer, NoticesAClientThatGoesBehindAPipelinedRequest) {
   EXPECT_EQ(server.handler().requests.load(), 1);
 }
 
+// More than the server reads ahead: the client's end stands behind bytes that nobody reads.
+TEST(HttpServer, NoticesAClientThatGoesBehindMoreThanItReadsAhead) {
+  TestServer server;
+  {
+    TestClient client(server.port());
+    client.send(get("/never"));
+    ASSERT_TRUE(TestServer::eventually([&] { return server.handler().requests.load() == 1; }));
+    client.send(post("/echo", std::string(64 * 1024, 'x')));
+  }
+  EXPECT_TRUE(TestServer::eventually([&] { return server.handler().gone.load() == 1; }));
+  EXPECT_TRUE(TestServer::eventually([&] { return server.server().counters().open == 0; }));
+  EXPECT_EQ(server.handler().requests.load(), 1);
+}
+
+TEST(HttpServer, AnswersAllOfAHalfClosedClientThatSentMoreThanItReadsAhead) {
+  HttpServerOptions options;
+  options.answer_half_closed = true;
+  TestServer server(options);
+  TestClient client(server.port());
+  std::string bytes;
+  for (int i = 0; i < 5; ++i) bytes += post("/later", std::string(8 * 1024, 'x'));
+  client.send(bytes);
+  client.shut_down_sending();
+  EXPECT_EQ(client.receive().body.size(), 8U * 1024);
+}
+
 TEST(HttpServer, TreatsAHalfClosedClientAsConfigured) {
   TestServer strict;
   TestClient gone(strict.port());
@@ -291,6 +317,7 @@ TEST(HttpServer, CutsASlowReaderOff) {
   client.send(get("/big?50000000"));
   EXPECT_TRUE(TestServer::eventually([&] { return server.server().counters().accepted == 1; }));
   EXPECT_TRUE(TestServer::eventually([&] { return server.server().counters().open == 0; }));
+  EXPECT_EQ(server.server().counters().write_stalls, 1U);
   EXPECT_EQ(client.receive().status, 0);
 }
 

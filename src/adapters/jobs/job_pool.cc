@@ -11,8 +11,6 @@
 namespace baton::adapters::jobs {
 namespace {
 
-// On Linux a nice value belongs to a thread: loading yields to serving (server#8117).
-constexpr int kNice = 10;
 // A run that misses an interrupt which came just before it began is told again after this long.
 constexpr auto kInterruptAgain = std::chrono::milliseconds(50);
 
@@ -40,8 +38,8 @@ void JobPool::Stop::request() {
   for (const FunctionRef<void()>* interrupt : interrupts_) (*interrupt)();
 }
 
-JobPool::JobPool(size_t threads) {
-  for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+JobPool::JobPool(const JobPoolOptions& options) : options_(options) {
+  for (size_t i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { work(); });
 }
 
 JobPool::~JobPool() {
@@ -76,8 +74,9 @@ void JobPool::run(Job job) {
 }
 
 void JobPool::work() {
-  pthread_setname_np(pthread_self(), "baton-loader");
-  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
+  pthread_setname_np(pthread_self(), options_.name);
+  // On Linux a nice value belongs to a thread.
+  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), options_.nice);
   std::unique_lock lock(mutex_);
   for (;;) {
     woken_.wait(lock, [this] { return ending_ || !jobs_.empty(); });

@@ -10,9 +10,15 @@
 
 namespace baton::adapters::jobs {
 
+struct JobPoolOptions {
+  size_t threads = 1;
+  const char* name = "baton-job";  // of the threads, at most 15 characters
+  int nice = 0;                    // how far they yield to the process's other threads, 0 to 19
+};
+
 class JobPool final : public ports::JobRunner {
  public:
-  explicit JobPool(size_t threads);
+  explicit JobPool(const JobPoolOptions& options);
   // Cancels, and waits for the jobs that run.
   ~JobPool() override;
   void run(Job job) override;
@@ -34,6 +40,7 @@ class JobPool final : public ports::JobRunner {
   };
   void work();
 
+  const JobPoolOptions options_;
   Stop stop_;
   std::mutex mutex_;
   std::condition_variable woken_;

@@ -17,7 +17,7 @@ namespace {
 using ports::Cancellation;
 
 TEST(JobPool, RunsJobsInTheirOrderAtLowPriority) {
-  JobPool pool(1);
+  JobPool pool({.threads = 1, .nice = 10});
   std::promise<void> done;
   std::vector<int> order;
   int nice = 0;
@@ -35,7 +35,7 @@ TEST(JobPool, RunsAsManySideBySideAsItHasThreads) {
   std::promise<void> first;
   std::promise<void> second;
   std::promise<void> met;
-  JobPool pool(2);
+  JobPool pool({.threads = 2});
   pool.run([&](Cancellation&) {
     first.set_value();
     second.get_future().wait();
@@ -53,7 +53,7 @@ TEST(JobPool, DropsWhatIsQueuedWhenItIsCancelled) {
   std::promise<void> begun;
   std::promise<void> release;
   {
-    JobPool pool(1);
+    JobPool pool({.threads = 1});
     pool.run([&](Cancellation& cancellation) {
       begun.set_value();
       release.get_future().wait();
@@ -75,7 +75,7 @@ TEST(JobPool, InterruptsAStepThatRunsAndStartsNoOther) {
   std::atomic<bool> terminated = false;
   std::atomic<bool> began_another = false;
   {
-    JobPool pool(1);
+    JobPool pool({.threads = 1});
     pool.run([&](Cancellation& cancellation) {
       const InferRequest request;
       const std::vector<const InferRequest*> members = {&request};
@@ -98,7 +98,7 @@ TEST(JobPool, InterruptsAgainWhatMissedTheFirstTime) {
   std::atomic<int> interrupts = 0;
   std::promise<void> begun;
   {
-    JobPool pool(1);
+    JobPool pool({.threads = 1});
     pool.run([&](Cancellation& cancellation) {
       std::promise<void> third;
       cancellation.run(

@@ -9,7 +9,7 @@
 namespace baton::adapters::onnx {
 namespace {
 
-// The cause is for the log; a client is told less.
+// The cause in ONNX Runtime's words, perhaps with values of the request.
 ports::RunFailure broken(std::string cause) {
   return {false, std::move(cause)};
 }
@@ -68,7 +68,10 @@ class RowSplitter {
 
 OrtRuntime::OrtRuntime(std::shared_ptr<const OrtShared> shared, OrtOwned<OrtSession> session,
                        ModelSignature signature)
-    : shared_(std::move(shared)), session_(std::move(session)), signature_(std::move(signature)) {}
+    : shared_(std::move(shared)),
+      session_(std::move(session)),
+      signature_(std::move(signature)),
+      failures_(*shared_->log, *shared_->clock) {}
 
 Result<std::unique_ptr<ports::RuntimeInstance>, LoadFailure> OrtRuntime::create_instance(
     const ModelConfig& config) {
@@ -104,13 +107,19 @@ std::string OrtInstance::prepare() {
       api_, api_.ReleaseRunOptions, [&](OrtRunOptions** out) { return api_.CreateRunOptions(out); },
       error);
   if (!run_options_) return error;
+  // What fails is in the status of the run; the library's own line would put values into the log.
+  if (!ort_ok(api_,
+              api_.RunOptionsSetRunLogSeverityLevel(run_options_.get(), ORT_LOGGING_LEVEL_FATAL),
+              error)) {
+    return error;
+  }
   ort_ok(api_, api_.GetAllocatorWithDefaultOptions(&allocator_), error);
   return error;
 }
 
 ports::RunFailure OrtInstance::failed(const std::string& cause) {
-  runtime_.shared().log->log(ports::LogLevel::kError, "model " + model_ + " failed: " + cause);
-  return {false, "model \"" + model_ + "\" failed to run this request"};
+  runtime_.failures().write(model_, cause);
+  return {false, "model \"" + model_ + "\" failed to run this request: " + text_for_client(cause)};
 }
 
 Result<ports::BatchResult, ports::RunFailure> OrtInstance::run(Members members) {

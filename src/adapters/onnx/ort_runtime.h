@@ -9,6 +9,7 @@
 #include "adapters/onnx/ort_handles.h"
 #include "adapters/onnx/output_pool.h"
 #include "adapters/onnx/pool_threads.h"
+#include "adapters/onnx/run_failure.h"
 #include "ports/clock.h"
 #include "ports/log_sink.h"
 #include "ports/model_runtime.h"
@@ -36,11 +37,13 @@ class OrtRuntime final : public ports::ModelRuntime {
 
   [[nodiscard]] OrtSession* session() const { return session_.get(); }
   [[nodiscard]] const OrtShared& shared() const { return *shared_; }
+  [[nodiscard]] FailureLog& failures() { return failures_; }
 
  private:
   std::shared_ptr<const OrtShared> shared_;
   OrtOwned<OrtSession> session_;
   ModelSignature signature_;
+  FailureLog failures_;
 };
 
 // Reads inputs and outputs of a session. Error: names what is not a tensor of a supported type.

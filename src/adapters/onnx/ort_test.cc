@@ -159,7 +159,7 @@ TEST_F(OrtTest, AnOutputOfAnotherShapeIsServedAfterOthersHeld) {
   EXPECT_TRUE((*instance)->run(members).has_value()) << log_.last;
 }
 
-// Counts how often it is read: a run reads it twice.
+// Counts how often it is read: a run reads it twice, the log of its failure once.
 class CountingClock final : public ports::Clock {
  public:
   Instant now() const override {
@@ -191,7 +191,7 @@ TEST_F(OrtTest, ARunThatFailsForItsValuesIsNotRunAgain) {
   row = 9;
   clock.reads = 0;
   EXPECT_FALSE((*instance)->run(members).has_value());
-  EXPECT_EQ(clock.reads, 2) << log_.last;
+  EXPECT_EQ(clock.reads, 3) << log_.last;
 }
 
 // Nice values of this process's threads of that name.
@@ -276,7 +276,7 @@ TEST_F(OrtTest, ResultsOutliveTheInstance) {
   EXPECT_EQ(ints(kept.outputs[0]), std::vector<int32_t>(16, 2));
 }
 
-TEST_F(OrtTest, AWrongShapeIsAFailureWithoutTheRuntimesWords) {
+TEST_F(OrtTest, AWrongShapeIsAFailureThatTheClientIsToldAndTheLogIsNot) {
   const auto runtime = load(testing::add_sub_model());
   ModelConfig config;
   config.name = "m";
@@ -287,8 +287,11 @@ TEST_F(OrtTest, AWrongShapeIsAFailureWithoutTheRuntimesWords) {
   const std::array<const InferRequest*, 1> members = {&request};
   const auto batch = (*instance)->run(members);
   ASSERT_FALSE(batch.has_value());
-  EXPECT_EQ(batch.error().message, "model \"m\" failed to run this request");
-  EXPECT_NE(log_.last.find("INPUT0"), std::string::npos);
+  EXPECT_TRUE(batch.error().message.starts_with("model \"m\" failed to run this request: "))
+      << batch.error().message;
+  EXPECT_TRUE(log_.last.starts_with("model m: a run failed ")) << log_.last;
+  EXPECT_EQ(log_.last.find("17"), std::string::npos) << log_.last;
+  EXPECT_NE(batch.error().message.find("INPUT0"), std::string::npos);
 }
 
 TEST_F(OrtTest, ATerminateThatComesTooLateAffectsNoLaterRun) {

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <map>
 
+#include "base/utf8.h"
+
 namespace baton::adapters::repository {
 namespace {
 
@@ -48,10 +50,33 @@ Result<std::string, LoadFailure> read_whole(const fs::path& path, const std::str
   return text;
 }
 
+// A name as it may stand in logs, JSON and metrics: what is no printable UTF-8 becomes \xNN.
+std::string escaped(std::string_view name) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  while (!name.empty()) {
+    const auto byte = static_cast<unsigned char>(name.front());
+    const size_t length = utf8_sequence_length(name);
+    if (length > 0 && byte >= ' ' && byte != 0x7f) {
+      out.append(name.substr(0, length));
+    } else {
+      out.append("\\x") += kDigits[byte >> 4];
+      out += kDigits[byte & 15];
+    }
+    name.remove_prefix(std::max<size_t>(length, 1));
+  }
+  return out;
+}
+
 FoundModel inspect(const fs::path& folder) {
   FoundModel model;
   model.name = folder.filename().string();
   model.folder = folder.string();
+  if (std::string shown = escaped(model.name); shown != model.name) {
+    model.name = std::move(shown);
+    model.problem = "the name of its folder is not printable UTF-8";
+    return model;
+  }
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
@@ -59,7 +84,8 @@ FoundModel inspect(const fs::path& folder) {
     if (const auto version = parse_version(name)) {
       model.versions.push_back(*version);
     } else if (!name.empty() && name.front() >= '0' && name.front() <= '9') {
-      model.ignored.push_back(name + ": a version is a positive integer without leading zeros");
+      model.ignored.push_back(escaped(name) +
+                              ": a version is a positive integer without leading zeros");
     }
   }
   std::ranges::sort(model.versions);

@@ -67,6 +67,20 @@ TEST_F(FolderRepositoryTest, NothingOutsideTheModelsFolderIsRead) {
   EXPECT_FALSE(repository->read_file((*models)[0], "1/model.onnx", 0).has_value());
 }
 
+TEST_F(FolderRepositoryTest, AFolderWhoseNameCannotBeShownIsAProblemOfItsOwn) {
+  write("a/good/1/model.onnx", "x");
+  write("a/line\nbreak/1/model.onnx", "x");
+  write(std::string("a/b\xff\xc3") + "z/1/model.onnx", "x");
+  const auto models = make_folder_repository({(root_ / "a").string()})->scan();
+  ASSERT_TRUE(models.has_value());
+  ASSERT_EQ(models->size(), 3U);
+  EXPECT_EQ((*models)[0].name, "b\\xff\\xc3z");
+  EXPECT_EQ((*models)[0].problem, "the name of its folder is not printable UTF-8");
+  EXPECT_EQ((*models)[1].problem, "");
+  EXPECT_EQ((*models)[2].name, "line\\x0abreak");
+  EXPECT_NE((*models)[2].problem, "");
+}
+
 TEST_F(FolderRepositoryTest, AMissingRepositoryIsOneClearSentence) {
   const auto models = make_folder_repository({(root_ / "none").string()})->scan();
   ASSERT_FALSE(models.has_value());

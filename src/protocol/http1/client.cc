@@ -28,36 +28,7 @@ std::optional<std::string_view> ClientResponse::header(std::string_view lower_na
 }
 
 ResponseParser::ResponseParser(const ResponseLimits& limits)
-    : limits_(limits), input_(limits.head_bytes) {}
-
-std::span<char> ResponseParser::prepare() {
-  std::span<char> room;
-  if (state_ == State::kBody) room = body_.prepare(input_);
-  direct_ = !room.empty();
-  return direct_ ? room : input_.room();
-}
-
-void ResponseParser::commit(size_t bytes) {
-  if (direct_) {
-    body_.commit(bytes);
-  } else {
-    input_.commit(bytes);
-  }
-}
-
-ResponseParser::Event ResponseParser::next() {
-  switch (state_) {
-    case State::kHead:
-      return next_head();
-    case State::kBody:
-      return next_body();
-    case State::kComplete:
-      return Event::kComplete;
-    case State::kRefused:
-      return Event::kRefused;
-  }
-  return Event::kRefused;
-}
+    : MessageParser(limits.head_bytes), limits_(limits) {}
 
 ResponseParser::Event ResponseParser::refuse(std::string message) {
   state_ = State::kRefused;

@@ -10,10 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "protocol/http1/body_reader.h"
 #include "protocol/http1/exchange.h"
-#include "protocol/http1/fields.h"
-#include "protocol/http1/input_buffer.h"
+#include "protocol/http1/message_parser.h"
 
 namespace baton::protocol::http1 {
 
@@ -46,23 +44,13 @@ struct ResponseLimits {
   uint64_t body_bytes = 1ULL << 30;
 };
 
-// Turns the bytes of one connection into responses. Knows no sockets and no clock.
-class ResponseParser {
+// The responses of one connection; prepare() always has room while next() needs more.
+class ResponseParser final : public MessageParser {
  public:
-  enum class Event {
-    kNeedMore,
-    kContinue,  // 100 Continue; other interim responses are skipped
-    kComplete,  // take() the response
-    kRefused,   // error() says why; the connection cannot be used further
-  };
-
   explicit ResponseParser(const ResponseLimits& limits = {});
 
   // Before each response: whether it answers HEAD.
   void expect(bool head_request) { head_request_ = head_request; }
-  [[nodiscard]] std::span<char> prepare();  // never empty while next() needs more
-  void commit(size_t bytes);
-  [[nodiscard]] Event next();
   // The server has closed its side.
   [[nodiscard]] Event end();
   [[nodiscard]] ClientResponse take();
@@ -71,22 +59,16 @@ class ResponseParser {
   [[nodiscard]] bool idle() const { return state_ == State::kHead && input_.empty(); }
 
  private:
-  enum class State { kHead, kBody, kComplete, kRefused };
-  Event next_head();
+  Event next_head() override;
+  Event next_body() override;
   Event parse_head(size_t bytes);
-  Event next_body();
   Event complete();
   Event refuse(std::string message);
   [[nodiscard]] bool start_body();
 
   ResponseLimits limits_;
-  State state_ = State::kHead;
-  InputBuffer input_;
-  HeadScanner scanner_;
   ClientResponse response_;
-  BodyReader body_;
   bool head_request_ = false;
-  bool direct_ = false;
   std::string error_;
 };
 

@@ -24,36 +24,7 @@ CodecError first_byte_error(char first) {
 }  // namespace
 
 RequestParser::RequestParser(const RequestLimits& limits)
-    : limits_(bounded(limits)), input_(limits_.head_bytes) {}
-
-std::span<char> RequestParser::prepare() {
-  std::span<char> room;
-  if (state_ == State::kBody) room = body_.prepare(input_);
-  direct_ = !room.empty();
-  return direct_ ? room : input_.room();
-}
-
-void RequestParser::commit(size_t bytes) {
-  if (direct_) {
-    body_.commit(bytes);
-  } else {
-    input_.commit(bytes);
-  }
-}
-
-RequestParser::Event RequestParser::next() {
-  switch (state_) {
-    case State::kHead:
-      return next_head();
-    case State::kBody:
-      return next_body();
-    case State::kComplete:
-      return Event::kComplete;
-    case State::kRefused:
-      return Event::kRefused;
-  }
-  return Event::kRefused;
-}
+    : MessageParser(bounded(limits).head_bytes), limits_(bounded(limits)) {}
 
 RequestParser::Event RequestParser::refuse(CodecError error) {
   state_ = State::kRefused;

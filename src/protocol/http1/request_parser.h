@@ -3,35 +3,17 @@
 #include <optional>
 #include <span>
 
-#include "protocol/http1/body_reader.h"
 #include "protocol/http1/exchange.h"
-#include "protocol/http1/fields.h"
-#include "protocol/http1/input_buffer.h"
+#include "protocol/http1/message_parser.h"
 #include "protocol/http1/request_head.h"
 
 namespace baton::protocol::http1 {
 
-// Turns the bytes of one connection into requests, one after the other. Knows no sockets and no
-// clock. What next() says does not depend on how the bytes were cut into pieces.
-class RequestParser {
+// The requests of one connection.
+class RequestParser final : public MessageParser {
  public:
-  enum class Event {
-    kNeedMore,
-    kHead,      // head() is complete, the body is not looked at yet
-    kComplete,  // take() the request
-    kRefused,   // error() says why; the connection cannot be used further
-  };
-
   // Limits of lines and trailers are cut down to head_bytes, which bounds the buffer.
   explicit RequestParser(const RequestLimits& limits);
-
-  // Where to read the next bytes to: the body itself when much of it is missing. Valid until the
-  // next call of any method but commit(). Empty when a complete request waits and the room for
-  // bytes behind it is full.
-  [[nodiscard]] std::span<char> prepare();
-  void commit(size_t bytes);
-  // The next event; kNeedMore until more bytes are committed.
-  [[nodiscard]] Event next();
 
   // From kHead to take(). The caller may set arrival and peer.
   [[nodiscard]] HttpRequest& head() { return request_; }
@@ -53,22 +35,16 @@ class RequestParser {
   void shrink() { input_.shrink(); }
 
  private:
-  enum class State { kHead, kBody, kComplete, kRefused };
-  Event next_head();
+  Event next_head() override;
+  Event next_body() override;
   Event parse_head(size_t bytes);
-  Event next_body();
   Event refuse(CodecError error);
   bool skip_empty_lines();
 
   RequestLimits limits_;
-  State state_ = State::kHead;
-  InputBuffer input_;
-  HeadScanner scanner_;
   size_t empty_lines_ = 0;
   HttpRequest request_;
   RequestFraming framing_;
-  BodyReader body_;
-  bool direct_ = false;  // prepare() gave the body's room
   CodecError error_;
 };
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/half.h"
+#include "domain/tensor.h"
 
 namespace baton::protocol::json {
 
@@ -251,26 +252,52 @@ bool JsonValue::skip() {
 
 namespace {
 
-// Appends one scalar to a tensor. `room` counts down to the most elements that the tensor may have.
+// Appends the elements of a tensor, whose shape bounds their number.
 class ElementReader {
  public:
-  ElementReader(DataType type, size_t room, std::vector<std::byte>& out)
-      : type_(type), room_(room), out_(out) {}
+  ElementReader(DataType type, std::span<const int64_t> shape, std::vector<std::byte>& out)
+      : type_(type), shape_(shape), room_(element_count(shape).value_or(0)), out_(out) {}
 
   bool read(JsonValue& value) {
+    if (is_array(value)) return read_array(value, 0);
+    return read_element(value);
+  }
+
+ private:
+  static bool is_array(JsonValue& value) {
     ondemand::json_type kind{};
-    if (JsonVisitor::raw(value).type().get(kind) != simdjson::SUCCESS) {
-      return value.fail("the JSON is malformed");
-    }
-    if (kind == ondemand::json_type::array) {
-      return value.each_element([this](JsonValue& element) { return read(element); });
-    }
+    // What is malformed is told by whoever reads it next.
+    return JsonVisitor::raw(value).type().get(kind) == simdjson::SUCCESS &&
+           kind == ondemand::json_type::array;
+  }
+
+  // The array along dimension `level`.
+  bool read_array(JsonValue& value, size_t level) {
+    uint64_t arrays = 0;
+    uint64_t scalars = 0;
+    const bool ok = value.each_element([&](JsonValue& element) {
+      if (!is_array(element)) {
+        ++scalars;
+        return read_element(element);
+      }
+      ++arrays;
+      if (level + 1 >= shape_.size()) return element.fail("is nested deeper than its shape");
+      return read_array(element, level + 1);
+    });
+    const bool flat = level == 0 && arrays == 0;
+    if (!ok || flat) return ok;
+    const bool fits = level + 1 == shape_.size() ? arrays == 0 : scalars == 0;
+    const auto length = static_cast<uint64_t>(level < shape_.size() ? shape_[level] : 0);
+    if (fits && arrays + scalars == length) return true;
+    return value.fail("its nested arrays do not have its shape " + shape_text(shape_));
+  }
+
+  bool read_element(JsonValue& value) {
     if (room_ == 0) return value.fail("has more elements than its shape");
     --room_;
     return read_scalar(value);
   }
 
- private:
   template <class T, class Wide>
   bool read_integer(JsonValue& value) {
     Wide wide = 0;
@@ -288,17 +315,24 @@ class ElementReader {
     if (!JsonVisitor::read(value, number, "a number")) return false;
     switch (type_) {
       case DataType::kFp16:
-        append_value(out_, double_to_fp16(number));
-        break;
+        return append_half(value, double_to_fp16(number), 0x7c00);
       case DataType::kBf16:
-        append_value(out_, double_to_bf16(number));
-        break;
+        return append_half(value, double_to_bf16(number), 0x7f80);
       case DataType::kFp32:
         return read_float(value, number);
       default:
         append_value(out_, number);
         break;
     }
+    return true;
+  }
+
+  // `infinity` without its sign.
+  bool append_half(JsonValue& value, uint16_t bits, uint16_t infinity) {
+    if ((bits & 0x7fff) == infinity) {
+      return value.fail("a number does not fit " + std::string(data_type_name(type_)));
+    }
+    append_value(out_, bits);
     return true;
   }
 
@@ -352,14 +386,16 @@ class ElementReader {
   }
 
   DataType type_;
-  size_t room_;
+  std::span<const int64_t> shape_;
+  uint64_t room_;
   std::vector<std::byte>& out_;
 };
 
 }  // namespace
 
-bool JsonValue::append_elements(DataType type, size_t max_elements, std::vector<std::byte>& out) {
-  ElementReader reader(type, max_elements, out);
+bool JsonValue::append_elements(DataType type, std::span<const int64_t> shape,
+                                std::vector<std::byte>& out) {
+  ElementReader reader(type, shape, out);
   return reader.read(*this);
 }
 

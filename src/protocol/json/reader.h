@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,8 +47,9 @@ class JsonValue {
   bool read_bool(bool& out);
   // Appends the elements of a scalar or of nested arrays, row-major, in the tensor encoding of
   // `type`. Integers must be integral and fit; numbers for FP16, BF16 and FP32 are rounded once to
-  // nearest; BYTES are strings. Fails beyond `max_elements`.
-  bool append_elements(DataType type, size_t max_elements, std::vector<std::byte>& out);
+  // nearest and must be finite then; BYTES are strings. Fails beyond the elements of `shape`, and
+  // when arrays within arrays have other lengths than it says; one flat array fits every shape.
+  bool append_elements(DataType type, std::span<const int64_t> shape, std::vector<std::byte>& out);
   bool skip();
 
   bool fail(std::string message);

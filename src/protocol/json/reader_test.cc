@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 
 namespace baton::protocol::json {
@@ -15,11 +16,12 @@ std::string walk(std::string_view text, JsonLimits limits = {}) {
 }
 
 template <class T>
-std::vector<T> elements(std::string_view text, DataType type, std::string* error = nullptr) {
+std::vector<T> elements(std::string_view text, DataType type, std::string* error = nullptr,
+                        const std::vector<int64_t>& shape = {100}) {
   JsonParser parser;
   std::vector<std::byte> out;
   const auto result = parser.parse_copy(
-      text, [&](JsonValue& root) { return root.append_elements(type, 100, out); });
+      text, [&](JsonValue& root) { return root.append_elements(type, shape, out); });
   if (!result.has_value() && error != nullptr) *error = result.error().message;
   std::vector<T> values(out.size() / sizeof(T));
   if (!values.empty()) std::memcpy(values.data(), out.data(), values.size() * sizeof(T));
@@ -99,8 +101,28 @@ TEST(JsonReader, IntegersThatDoNotFitAreRefused) {
 }
 
 TEST(JsonReader, NestedAndFlatDataAreTheSame) {
-  EXPECT_EQ(elements<float>("[[1,2],[3,4.5]]", DataType::kFp32),
+  EXPECT_EQ(elements<float>("[[1,2],[3,4.5]]", DataType::kFp32, nullptr, {2, 2}),
             elements<float>("[1,2,3,4.5]", DataType::kFp32));
+}
+
+TEST(JsonReader, NestedDataHasTheShapeOrIsRefused) {
+  const auto error = [](std::string_view text, const std::vector<int64_t>& shape) {
+    std::string message;
+    elements<float>(text, DataType::kFp32, &message, shape);
+    return message;
+  };
+  EXPECT_EQ(error("[[1,2,3],[4,5,6]]", {2, 3}), "");
+  EXPECT_EQ(error("[[[1],[2]],[[3],[4]]]", {2, 2, 1}), "");
+  EXPECT_EQ(error("[[],[]]", {2, 0}), "");
+  EXPECT_EQ(error("[1,2,3,4,5,6]", {2, 3}), "");
+  EXPECT_EQ(error("[5]", {}), "");
+  for (const char* ragged : {"[[1,2],[3,4,5,6]]", "[[1,2,3],[4,5]]", "[[1,2],[3,4],[5,6]]",
+                             "[[1,2,3],4,5,6]", "[1,[2,3],4,5,6]", "[[[1,2,3]],[[4,5,6]]]",
+                             "[[1,2,3,4,5,6]]", "[[1,2,3],[4,5,[6]]]", "[[],[1,2,3,4,5,6]]"}) {
+    EXPECT_NE(error(ragged, {2, 3}), "") << ragged;
+  }
+  EXPECT_NE(error("[[1,2]]", {2}), "");
+  EXPECT_NE(error("[[1,2],[3,4]]", {2, 2, 1}), "");
 }
 
 TEST(JsonReader, HalfFloatsAreRoundedOnce) {  // server#5960, kserve#3643
@@ -110,11 +132,25 @@ TEST(JsonReader, HalfFloatsAreRoundedOnce) {  // server#5960, kserve#3643
             (std::vector<uint16_t>{0x3f80, 0x3dcd}));
 }
 
+TEST(JsonReader, NumbersThatBecomeInfiniteAreRefused) {
+  for (const auto& [text, type] :
+       std::vector<std::pair<const char*, DataType>>{{"[65520]", DataType::kFp16},
+                                                     {"[-1e6]", DataType::kFp16},
+                                                     {"[3.4e38,1e39]", DataType::kBf16},
+                                                     {"[1e39]", DataType::kFp32}}) {
+    std::string error;
+    elements<uint16_t>(text, type, &error);
+    EXPECT_EQ(error, "a number does not fit " + std::string(data_type_name(type))) << text;
+  }
+  EXPECT_EQ(elements<uint16_t>("[65519]", DataType::kFp16), (std::vector<uint16_t>{0x7bff}));
+}
+
 TEST(JsonReader, MoreElementsThanAllowedAreRefused) {
   JsonParser parser;
   std::vector<std::byte> out;
-  const auto result = parser.parse_copy(
-      "[1,2,3]", [&](JsonValue& root) { return root.append_elements(DataType::kInt8, 2, out); });
+  const auto result = parser.parse_copy("[1,2,3]", [&](JsonValue& root) {
+    return root.append_elements(DataType::kInt8, std::array<int64_t, 1>{2}, out);
+  });
   ASSERT_FALSE(result.has_value());
   EXPECT_EQ(result.error().message, "has more elements than its shape");
 }

@@ -36,7 +36,7 @@ constexpr std::array<Text, kEndReasonCount> kTexts = {{
      "allow more time than the model needs alone"},
     {"CANCELLED", "the client closed or cancelled; its queued work was dropped", ""},
     {"UNAVAILABLE", "the server is being ended", "repeat elsewhere"},
-    {"INTERNAL", "the model's run failed", "see the log, which says why"},
+    {"INTERNAL", "the model's run failed", "read the error, which says why; the log says where"},
     {"", "the request did not arrive in time", "send it faster, or in smaller parts"},
 }};
 

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "domain/end_reason.h"
 #include "domain/request.h"
+#include "domain/request_parameters.h"
 #include "protocol/json/reader.h"
 
 namespace baton::protocol::oip {
@@ -24,16 +25,13 @@ struct RequestBody {
   std::optional<std::string_view> header_length;  // value of Inference-Header-Content-Length
 };
 
-// Parameters of the request that bear on scheduling; the caller turns them into the context.
-struct SchedulingParameters {
-  std::optional<uint64_t> timeout_us;
-  std::optional<uint64_t> priority;
-};
+// Of the JSON in a body: what decoding it costs, beside O(header) for binary tensors.
+[[nodiscard]] uint64_t json_bytes(const RequestBody& body);
 
 struct DecodedRequest {
   InferRequest
       request;  // id, inputs, outputs, storage are set; the rest of the context is the caller's
-  SchedulingParameters parameters;
+  SchedulingParameters parameters;  // for the caller to apply to the context
 };
 
 // Errors: kInvalid with a sentence naming the tensor or key; kUnsupported for extensions that are
@@ -46,6 +44,9 @@ struct EncodedResponse {
   std::vector<std::span<const std::byte>>
       binary;  // behind the JSON, views into the result's storage
 };
+
+// Of the outputs that are to be written as JSON: what encoding them costs.
+[[nodiscard]] uint64_t json_tensor_bytes(const InferRequest& request, const InferResult& result);
 
 struct ResponseNames {
   std::string_view model;

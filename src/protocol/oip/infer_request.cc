@@ -12,7 +12,6 @@ using json::JsonValue;
 
 constexpr size_t kMostTensors = 1024;
 constexpr size_t kMostDims = 64;
-constexpr uint64_t kMostTimeoutUs = 86'400'000'000;  // a day: longer is a mistake
 
 // One entry of "inputs" while it is read. JSON data lands in the shared buffer at an offset, since
 // the buffer may move.
@@ -56,6 +55,7 @@ class RequestReader {
   }
   // The refusal was of something that is understood and not offered.
   [[nodiscard]] bool unsupported() const { return unsupported_; }
+  [[nodiscard]] bool has_inputs() const { return has_inputs_; }
   [[nodiscard]] std::vector<PendingInput>& inputs() { return inputs_; }
   DecodedRequest& decoded() { return decoded_; }
   std::vector<std::byte>& buffer() { return buffer_; }
@@ -66,15 +66,25 @@ class RequestReader {
       if (key == "binary_data_output") {
         return value.read_bool(decoded_.request.binary_outputs_by_default);
       }
-      if (key == "timeout") return read_count(value, key, decoded_.parameters.timeout_us);
-      if (key == "priority") return read_count(value, key, decoded_.parameters.priority);
-      if (key == "sequence_start" || key == "sequence_end") return refuse_sequence_flag(value, key);
-      if (key == "sequence_id") return refuse_sequence_id(value);
-      if (key.starts_with("triton_")) {
-        return value.fail("the parameter \"" + std::string(key) + "\" is reserved");
-      }
-      return true;
+      return read_scheduling(key, value);
     });
+  }
+
+  bool read_scheduling(std::string_view key, JsonValue& value) {
+    switch (request_parameter(key)) {
+      case RequestParameter::kTimeout:
+        return read_count(value, key, decoded_.parameters.timeout_us);
+      case RequestParameter::kPriority:
+        return read_count(value, key, decoded_.parameters.priority);
+      case RequestParameter::kSequence:
+        return key == "sequence_id" ? refuse_sequence_id(value) : refuse_sequence_flag(value, key);
+      case RequestParameter::kReserved:
+        return value.fail("the parameter \"" + std::string(key) + "\" is reserved");
+      case RequestParameter::kOnlyStream:
+      case RequestParameter::kUnknown:
+        break;
+    }
+    return true;
   }
 
   static bool read_name(JsonValue& value, std::string& out) {
@@ -114,6 +124,7 @@ class RequestReader {
   }
 
   bool read_inputs(JsonValue& array) {
+    has_inputs_ = true;
     return array.each_element([this](JsonValue& element) {
       if (inputs_.size() == kMostTensors) return element.fail("\"inputs\" has too many entries");
       PendingInput input;
@@ -175,8 +186,7 @@ class RequestReader {
       description = &(*known_)[inputs_.size()];
     }
     input.json_begin = buffer_.size();
-    const uint64_t count = element_count(description->tensor.shape).value_or(0);
-    if (!value.append_elements(description->tensor.type, count, buffer_)) {
+    if (!value.append_elements(description->tensor.type, description->tensor.shape, buffer_)) {
       return value.fail("the data of an input does not fit its datatype and shape");
     }
     input.json_end = buffer_.size();
@@ -250,6 +260,7 @@ class RequestReader {
   std::vector<std::optional<bool>> explicit_binary_;
   std::vector<std::byte> buffer_;
   bool unsupported_ = false;
+  bool has_inputs_ = false;  // perhaps none in them
 };
 
 Refusal invalid(std::string message) {
@@ -325,6 +336,10 @@ class DataBinder {
 
 }  // namespace
 
+uint64_t json_bytes(const RequestBody& body) {
+  return json_length(body).value_or(0);
+}
+
 Result<DecodedRequest, Refusal> decode_infer_request(const RequestBody& body,
                                                      json::JsonParser& parser) {
   BATON_ASSIGN(const size_t length, json_length(body));
@@ -343,13 +358,10 @@ Result<DecodedRequest, Refusal> decode_infer_request(const RequestBody& body,
     if (reader->unsupported()) refusal.reason = EndReason::kUnsupported;
     return fail(std::move(refusal));
   }
-  if (reader->inputs().empty()) return fail(invalid("the request has no \"inputs\""));
+  if (!reader->has_inputs()) return fail(invalid("the request has no \"inputs\""));
   reader->apply_binary_default();
 
   DecodedRequest decoded = std::move(reader->decoded());
-  if (decoded.parameters.timeout_us.value_or(0) > kMostTimeoutUs) {
-    return fail(invalid("the parameter \"timeout\" is at most 86400000000 microseconds"));
-  }
   DataBinder binder(body.bytes.substr(length), reader->buffer());
   decoded.request.inputs.reserve(reader->inputs().size());
   for (PendingInput& input : reader->inputs()) {

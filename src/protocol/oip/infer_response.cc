@@ -101,6 +101,14 @@ bool wants_binary(const InferRequest& request, std::string_view output) {
 
 }  // namespace
 
+uint64_t json_tensor_bytes(const InferRequest& request, const InferResult& result) {
+  uint64_t bytes = 0;
+  for (const Tensor& output : result.outputs) {
+    if (!wants_binary(request, output.name)) bytes += output.data.size();
+  }
+  return bytes;
+}
+
 Result<EncodedResponse, Refusal> encode_infer_response(const InferRequest& request,
                                                        const InferResult& result,
                                                        ResponseNames names) {

@@ -116,7 +116,8 @@ TEST(DecodeRequest, SizesMustMatchTheShape) {
         R"("name":"x","shape":[1],"datatype":"FP33","data":[1])"}) {
     EXPECT_NE(input_error(members), "") << members;
   }
-  EXPECT_NE(decode_error(R"({"inputs":[]})"), "");
+  EXPECT_NE(decode_error(R"({"outputs":[]})"), "");
+  EXPECT_EQ(decode_error(R"({"inputs":[]})"), "");  // of a model without inputs
   EXPECT_NE(decode_error(R"([])"), "");
 }
 

@@ -42,6 +42,19 @@ Refusal wrong_method(std::string_view wanted) {
   return {EndReason::kMethodNotAllowed, "this route takes " + std::string(wanted), {}};
 }
 
+bool takes(std::string_view wanted, std::string_view method) {
+  return method == wanted || (wanted == "GET" && method == "HEAD");
+}
+
+// Without query, leading slash and slashes at its end; nothing when it does not begin with a slash.
+std::optional<std::string_view> path_of(std::string_view target) {
+  std::string_view path = target.substr(0, target.find('?'));
+  if (path.empty() || path.front() != '/') return std::nullopt;
+  path.remove_prefix(1);
+  while (!path.empty() && path.back() == '/') path.remove_suffix(1);
+  return path;
+}
+
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -110,7 +123,7 @@ Result<Route, Refusal> parse_model_route(std::string_view method,
   const std::string_view suffix = parts.size() > next ? parts[next] : std::string_view();
   for (const ModelRoute& candidate : kModelRoutes) {
     if (candidate.suffix != suffix) continue;
-    if (candidate.method != method) return fail(wrong_method(candidate.method));
+    if (!takes(candidate.method, method)) return fail(wrong_method(candidate.method));
     route.kind = candidate.kind;
     return route;
   }
@@ -120,23 +133,30 @@ Result<Route, Refusal> parse_model_route(std::string_view method,
 }  // namespace
 
 Result<Route, Refusal> parse_route(std::string_view method, std::string_view target) {
-  std::string_view path = target.substr(0, target.find('?'));
-  if (path.empty() || path.front() != '/') return fail(not_found());
-  path.remove_prefix(1);
-  while (!path.empty() && path.back() == '/') path.remove_suffix(1);
+  const auto path = path_of(target);
+  if (!path) return fail(not_found());
   for (const FixedRoute& fixed : kFixed) {
-    if (fixed.path != path) continue;
-    if (fixed.method != method) return fail(wrong_method(fixed.method));
+    if (fixed.path != *path) continue;
+    if (!takes(fixed.method, method)) return fail(wrong_method(fixed.method));
     Route route;
     route.kind = fixed.kind;
     return route;
   }
-  const Segments segments = split(path);
+  const Segments segments = split(*path);
   const auto parts = segments.view();
   if (parts.size() >= 3 && parts[0] == "v2" && parts[1] == "models") {
     return parse_model_route(method, parts.subspan(2));
   }
   return fail(not_found());
+}
+
+std::string_view allowed_methods(std::string_view target) {
+  return parse_route("GET", target).has_value() ? "GET, HEAD" : "POST";
+}
+
+bool is_health_path(std::string_view target) {
+  const auto path = path_of(target);
+  return path && (*path == "livez" || *path == "readyz" || path->starts_with("v2/health/"));
 }
 
 }  // namespace baton::protocol::oip

@@ -30,9 +30,14 @@ struct Route {
   std::optional<int64_t> version;  // absent: the highest ready one
 };
 
-// Resolves a request line. Errors: kNotFound for an unknown path, kMethodNotAllowed for a known
-// path with another method, kInvalid for a version that is not a positive integer or a path that
-// does not decode.
+// Resolves a request line; HEAD is taken where GET is. Errors: kNotFound for an unknown path,
+// kMethodNotAllowed for a known path with another method, kInvalid for a version that is not a
+// positive integer or a path that does not decode.
 [[nodiscard]] Result<Route, Refusal> parse_route(std::string_view method, std::string_view target);
+// What an `Allow` header says of a known path: "GET, HEAD" or "POST".
+[[nodiscard]] std::string_view allowed_methods(std::string_view target);
+// Of the server's own health, with or without a slash at its end: answered without a key, since
+// probes have none.
+[[nodiscard]] bool is_health_path(std::string_view target);
 
 }  // namespace baton::protocol::oip

@@ -17,7 +17,6 @@ using Bytes = std::vector<std::byte>;
 
 constexpr int kMostTensors = 1024;
 constexpr int kMostDims = 64;
-constexpr int64_t kMostTimeoutUs = 86'400'000'000;  // a day: longer is a mistake
 
 std::unexpected<Refusal> invalid(std::string message) {
   return fail(Refusal{EndReason::kInvalid, std::move(message), {}});
@@ -33,14 +32,13 @@ std::string quoted(std::string_view name) {
 
 using Done = Result<void, Refusal>;
 
-// A count in either integer form; absent for any other.
-std::optional<int64_t> count_of(const InferParameter& parameter) {
-  if (parameter.has_int64_param() && parameter.int64_param() >= 0) return parameter.int64_param();
-  if (parameter.has_uint64_param() &&
-      parameter.uint64_param() <= uint64_t{std::numeric_limits<int64_t>::max()}) {
-    return static_cast<int64_t>(parameter.uint64_param());
+// A count in either integer form.
+Result<uint64_t, Refusal> count_of(const std::string& key, const InferParameter& parameter) {
+  if (parameter.has_int64_param() && parameter.int64_param() >= 0) {
+    return static_cast<uint64_t>(parameter.int64_param());
   }
-  return std::nullopt;
+  if (parameter.has_uint64_param()) return parameter.uint64_param();
+  return invalid("the parameter " + quoted(key) + " is a non-negative integer");
 }
 
 bool is_false_or_empty(const InferParameter& parameter) {
@@ -59,29 +57,24 @@ bool is_false_or_empty(const InferParameter& parameter) {
 }
 
 Done read_parameter(const std::string& key, const InferParameter& parameter, DecodedMessage& out) {
-  if (key == "timeout") {
-    const auto us = count_of(parameter);
-    if (!us.has_value() || *us > kMostTimeoutUs) {
-      return invalid("the parameter \"timeout\" is an integer of microseconds, at most " +
-                     std::to_string(kMostTimeoutUs));
+  switch (request_parameter(key)) {
+    case RequestParameter::kTimeout: {
+      BATON_ASSIGN(out.parameters.timeout_us, count_of(key, parameter));
+      return {};
     }
-    if (*us > 0) out.timeout = Duration::us(*us);
-    return {};
-  }
-  if (key == "priority") {
-    const auto level = count_of(parameter);
-    if (!level.has_value() || *level > UINT32_MAX) {
-      return invalid("the parameter \"priority\" is an integer from 0 to 4294967295");
+    case RequestParameter::kPriority: {
+      BATON_ASSIGN(out.parameters.priority, count_of(key, parameter));
+      return {};
     }
-    out.request.context.priority = static_cast<uint32_t>(*level);
-    return {};
+    case RequestParameter::kSequence:
+      if (is_false_or_empty(parameter)) return {};
+      return unsupported("the parameter " + quoted(key) + ": sequences are not offered");
+    case RequestParameter::kReserved:
+      return invalid("the parameter " + quoted(key) + " is reserved");
+    case RequestParameter::kOnlyStream:
+    case RequestParameter::kUnknown:
+      break;
   }
-  if (key == "sequence_id" || key == "sequence_start" || key == "sequence_end") {
-    if (is_false_or_empty(parameter)) return {};
-    return unsupported("the parameter " + quoted(key) + ": sequences are not offered");
-  }
-  if (key == "triton_enable_empty_final_response") return {};  // only streams have a final response
-  if (key.starts_with("triton_")) return invalid("the parameter " + quoted(key) + " is reserved");
   return {};
 }
 
@@ -303,7 +296,6 @@ class InputReader {
 };
 
 Done read_inputs(const inference::ModelInferRequest& message, InferRequest& request) {
-  if (message.inputs_size() == 0) return invalid("the request has no inputs");
   if (message.inputs_size() > kMostTensors) return invalid("the request has too many inputs");
   const bool raw = message.raw_input_contents_size() > 0;
   if (raw && message.raw_input_contents_size() != message.inputs_size()) {

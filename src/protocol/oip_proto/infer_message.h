@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "domain/end_reason.h"
 #include "domain/request.h"
+#include "domain/request_parameters.h"
 
 namespace inference {
 class ModelInferRequest;
@@ -19,8 +20,8 @@ class ModelInferRequest;
 namespace baton::protocol::oip_proto {
 
 struct DecodedMessage {
-  InferRequest request;  // of the context only client_id and priority are set
-  std::optional<Duration> timeout;
+  InferRequest request;             // of the context only client_id is set
+  SchedulingParameters parameters;  // for the caller to apply to the context
 };
 
 // The tensors of the result are views into `message` (zero copy) or into buffers that the request

@@ -69,8 +69,8 @@ std::vector<Key> make_model_keys() {
       {"api_keys_file", KeyType::kText, "none",
        "File of `KEY TENANT` lines, `#` begins a comment line; with it every request needs a key "
        "but "
-       "these: REST `/livez`, `/readyz`, `/v2/health/*`; gRPC `ServerLive`, `ServerReady`, "
-       "`ServerMetadata`, `ModelReady` and the health service; all of the metrics port.",
+       "these: REST `/livez`, `/readyz`, `/v2/health/*`; gRPC `ServerLive`, `ServerReady` and the "
+       "health service; of the metrics port all but `/models`.",
        [](ServerConfig& c, const KeyValue& v) { c.api_keys_file = text(v); }},
   };
 }
@@ -108,6 +108,16 @@ std::vector<Key> make_limit_keys() {
       {"limits.in_flight_bytes", KeyType::kBytes, "2GiB", "Bodies of requests in flight.",
        [](ServerConfig& c, const KeyValue& v) { c.limits.max_in_flight_bytes = number(v); }, 1024,
        kTiB},
+      {"limits.answer_bytes", KeyType::kBytes, "1GiB",
+       "Answers that clients have not taken yet, whole server; an answer above it becomes 503.",
+       [](ServerConfig& c, const KeyValue& v) { c.limits.max_answer_bytes = number(v); }, 1024,
+       kTiB},
+      {"limits.write_stall", KeyType::kDuration, "20s",
+       "A client that takes less than 5,000 bytes of its answer in this time is cut off; over "
+       "gRPC, "
+       "one that needs longer for each MiB of an answer above 64 KiB.",
+       [](ServerConfig& c, const KeyValue& v) { c.limits.write_stall = std::get<Duration>(v); },
+       100, kDayMs},
       {"limits.queue_items", KeyType::kInteger, "8192",
        "Rows that wait for one model version; above it 503 with reason queue_full.",
        [](ServerConfig& c, const KeyValue& v) { c.limits.queue.max_items = number(v); }, 1,

@@ -1,5 +1,7 @@
 #include "service/access/access_control.h"
 
+#include <algorithm>
+
 namespace baton::service {
 namespace {
 
@@ -16,8 +18,10 @@ bool equal_keys(std::string_view a, std::string_view b) {
 
 std::string_view presented_key(std::optional<std::string_view> authorization,
                                std::optional<std::string_view> api_key) {
-  constexpr std::string_view kBearer = "Bearer ";
-  if (authorization && authorization->starts_with(kBearer)) {
+  constexpr std::string_view kBearer = "bearer ";  // RFC 9110, 11.1: in any case
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  if (authorization && authorization->size() >= kBearer.size() &&
+      std::ranges::equal(authorization->substr(0, kBearer.size()), kBearer, {}, lower)) {
     return authorization->substr(kBearer.size());
   }
   return api_key.value_or(std::string_view());

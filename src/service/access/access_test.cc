@@ -72,8 +72,11 @@ TEST(AccessControl, TakesTheKeyInEitherHeader) {
   const AccessControl access({{"k1", "alice"}, {"k2", "bob"}});
   EXPECT_FALSE(access.refuse("Bearer k1", std::nullopt).has_value());
   EXPECT_FALSE(access.refuse(std::nullopt, "k2").has_value());
+  for (const char* scheme : {"bearer", "BEARER", "bEaReR"}) {
+    EXPECT_FALSE(access.refuse(std::string(scheme) + " k1", std::nullopt).has_value()) << scheme;
+  }
   EXPECT_EQ(access.tenant_of(std::nullopt, "k2"), "bob");
-  for (const char* wrong : {"", "Bearer ", "Bearer k3", "k1", "Basic k1"}) {
+  for (const char* wrong : {"", "Bearer ", "Bearer k3", "k1", "Basic k1", "bearer", "bearerk1"}) {
     EXPECT_EQ(access.refuse(wrong, std::nullopt)->reason, EndReason::kUnauthorized) << wrong;
   }
   EXPECT_TRUE(access.refuse(std::nullopt, std::nullopt).has_value());

@@ -19,7 +19,7 @@ class Gateway::LiveCall final : public ports::EngineEvents {
 
   // What the access log needs even when the request never reached an engine.
   [[nodiscard]] const RequestContext& context() const {
-    return request ? request->context : refused_context;
+    return request ? request->context : early_context;
   }
 
  private:
@@ -28,14 +28,17 @@ class Gateway::LiveCall final : public ports::EngineEvents {
  public:
   const uint64_t token;
   GatewaySink& sink;
-  std::shared_ptr<const InferRequest> request;  // null until it was admitted
-  RequestContext refused_context;               // of a request that was not
+  std::shared_ptr<const InferRequest> request;  // null until it was started
+  RequestContext early_context;                 // of a request that was not
   std::string model_name;
   ModelPtr model;  // null until found
   ports::CallId engine_call;
   Instant queue_deadline = Instant::never();
   ports::TimerId timer = 0;
   bool reserved = false;
+  bool decoding = false;     // from expect() to decoded()
+  bool rendering = false;    // from a render() that takes longer to rendered()
+  ports::EngineEnd outcome;  // meanwhile
 };
 
 namespace {
@@ -110,22 +113,54 @@ Result<Gateway::ModelPtr, Refusal> Gateway::find_model(const std::string& name,
       Refusal{EndReason::kNotReady, "model \"" + name + "\" has no version that is ready", {}});
 }
 
-GatewayToken Gateway::infer(InferRequest request, GatewaySink& sink) {
+Gateway::LiveCall& Gateway::begin(std::string model, GatewaySink& sink) {
   const uint64_t token = next_token_++;
   auto owned = std::make_unique<LiveCall>(*this, token, sink);
   LiveCall& call = *owned;
   calls_.emplace(token, std::move(owned));
-  request.context.id = RequestId((uint64_t{options_.worker} << 48) | token);
-  call.model_name = request.model;
+  call.model_name = std::move(model);
+  return call;
+}
+
+GatewayToken Gateway::infer(InferRequest request, GatewaySink& sink) {
+  LiveCall& call = begin(request.model, sink);
+  request.context.id = request_id(call.token);
   auto started = start(call, request);
   if (!started.has_value()) {
-    call.refused_context = std::move(request.context);
+    call.early_context = std::move(request.context);
     // Answers never come from within infer(): the caller has not yet stored the token.
-    ports_.executor.post([this, token, refusal = std::move(started).error()]() mutable {
-      refuse(*calls_.at(token), std::move(refusal), {});
-    });
+    refuse_soon(call, std::move(started).error());
   }
-  return GatewayToken(token);
+  return GatewayToken(call.token);
+}
+
+Result<GatewayToken, Refusal> Gateway::expect(RequestContext context, std::string model,
+                                              GatewaySink& sink) {
+  LiveCall& call = begin(std::move(model), sink);
+  context.id = request_id(call.token);
+  if (auto reserved = reserve(call, context, 0); !reserved.has_value()) {
+    calls_.erase(call.token);
+    return fail(std::move(reserved).error());
+  }
+  call.early_context = std::move(context);
+  call.decoding = true;
+  arm(call);
+  return GatewayToken(call.token);
+}
+
+void Gateway::decoded(GatewayToken token, Result<InferRequest, Refusal> request) {
+  const auto found = calls_.find(token.value());
+  if (found == calls_.end() || !found->second->decoding) return;
+  LiveCall& call = *found->second;
+  call.decoding = false;
+  ports_.timers.cancel(std::exchange(call.timer, 0));
+  release(call);
+  if (!request.has_value()) return refuse(call, std::move(request).error(), {});
+  request->context.id = request_id(call.token);
+  if (auto started = start(call, *request); !started.has_value()) {
+    call.early_context = std::move(request->context);
+    refuse(call, std::move(started).error(), {});
+  }
 }
 
 Result<void, Refusal> Gateway::start(LiveCall& call, InferRequest& request) {
@@ -142,13 +177,8 @@ Result<void, Refusal> Gateway::start(LiveCall& call, InferRequest& request) {
                             " levels of model \"" + model.model + "\"",
                         {}});
   }
-  const Instant now = ports_.clock.now();
   context.predicted_cost = model.curve.predict(request.items);
-  context.deadline = std::min(context.deadline, context.arrival + options_.max_timeout);
-  if (auto refusal = refuse_entry(request, now)) return fail(std::move(*refusal));
-  reserved_.in_flight += 1;
-  reserved_.bytes += context.bytes;
-  call.reserved = true;
+  BATON_TRY(reserve(call, context, request.items));
   call.request = std::make_shared<const InferRequest>(std::move(request));
   const ports::StartedCall started = model.engine->start({call.request, &ports_.executor}, call);
   call.engine_call = started.id;
@@ -157,9 +187,28 @@ Result<void, Refusal> Gateway::start(LiveCall& call, InferRequest& request) {
   return {};
 }
 
+Result<void, Refusal> Gateway::reserve(LiveCall& call, RequestContext& context, uint64_t items) {
+  context.deadline = std::min(context.deadline, context.arrival + options_.max_timeout);
+  if (auto refusal = refuse_entry(context, items, ports_.clock.now())) {
+    return fail(std::move(*refusal));
+  }
+  reserved_.in_flight += 1;
+  reserved_.bytes += context.bytes;
+  call.reserved = true;
+  return {};
+}
+
+// While the context that was reserved for stands.
+void Gateway::release(LiveCall& call) {
+  if (!call.reserved) return;
+  reserved_.in_flight -= 1;
+  reserved_.bytes -= call.context().bytes;
+  call.reserved = false;
+}
+
 // A request that enters is recorded where it queues; one that does not, here.
-std::optional<Refusal> Gateway::refuse_entry(const InferRequest& request, Instant now) {
-  const RequestContext& context = request.context;
+std::optional<Refusal> Gateway::refuse_entry(const RequestContext& context, uint64_t items,
+                                             Instant now) {
   auto refused =
       policy::refuse_admission(reserved_, options_.limits, {context.bytes, context.deadline}, now);
   if (!refused) return std::nullopt;
@@ -169,7 +218,7 @@ std::optional<Refusal> Gateway::refuse_entry(const InferRequest& request, Instan
                              .now = now,
                              .kind = InputKind::kAdmission,
                              .request = context.id,
-                             .items = request.items,
+                             .items = items,
                              .bytes = context.bytes,
                              .deadline = context.deadline,
                              .in_flight = reserved_.in_flight,
@@ -180,7 +229,7 @@ std::optional<Refusal> Gateway::refuse_entry(const InferRequest& request, Instan
                               .kind = DecisionKind::kRefuse,
                               .reason = refused->limit,
                               .request = context.id,
-                              .items = request.items,
+                              .items = items,
                               .queued = reserved_.in_flight,
                               .detail = reserved_.bytes});
   }
@@ -188,7 +237,7 @@ std::optional<Refusal> Gateway::refuse_entry(const InferRequest& request, Instan
 }
 
 void Gateway::arm(LiveCall& call) {
-  const Instant when = std::min(call.queue_deadline, call.request->context.deadline);
+  const Instant when = std::min(call.queue_deadline, call.context().deadline);
   if (when.is_never()) return;
   call.timer = ports_.timers.arm(when, [this, token = call.token] { on_timer(token); });
 }
@@ -197,8 +246,21 @@ void Gateway::on_timer(uint64_t token) {
   LiveCall& call = *calls_.at(token);
   call.timer = 0;
   const Instant now = ports_.clock.now();
+  const bool expired = now >= call.context().deadline;
+  if (call.decoding && expired) {
+    return refuse(call, {EndReason::kDeadlineQueued, "the deadline passed before it ran", {}}, {});
+  }
+  if (call.rendering && expired) {
+    return refuse(
+        call, {EndReason::kDeadlineRunning, "the deadline passed while its answer was written", {}},
+        call.outcome.timings);
+  }
+  if (call.decoding || call.rendering) {
+    call.queue_deadline = Instant::never();
+    return arm(call);
+  }
   ports::EnginePort& engine = *call.model->engine;
-  if (now >= call.request->context.deadline) {
+  if (expired) {
     // Whichever it is: an abort that reaches nothing has no effect.
     engine.abort(call.engine_call, EndReason::kDeadlineQueued, ports::AbortScope::kOnlyQueued);
     engine.abort(call.engine_call, EndReason::kDeadlineRunning, ports::AbortScope::kAlsoRunning);
@@ -215,6 +277,12 @@ void Gateway::cancel(GatewayToken token) {
   const auto found = calls_.find(token.value());
   if (found == calls_.end()) return;
   LiveCall& call = *found->second;
+  if (call.decoding || call.rendering) {
+    // What is still on its way for it finds it ended.
+    call.decoding = call.rendering = false;
+    ports_.timers.cancel(std::exchange(call.timer, 0));
+    return refuse_soon(call, {EndReason::kClientGone, "the client has gone", {}});
+  }
   if (!call.request) return;  // refused; its answer is on the way
   call.model->engine->abort(call.engine_call, EndReason::kClientGone,
                             ports::AbortScope::kAlsoRunning);
@@ -226,15 +294,46 @@ void Gateway::on_end(LiveCall& call, ports::EngineEnd end) {
     return;
   }
   reshape_outputs(end.result, call.model->config);
-  const ports::ModelVersion& served = *call.model;
-  if (auto refusal = call.sink.render(*call.request, end.result, served)) {
-    refuse(call, std::move(*refusal), end.timings);
-    return;
-  }
+  call.outcome = std::move(end);
+  Rendering rendering = call.sink.render(call.request, call.outcome.result, *call.model);
+  call.rendering = rendering.later;
+  if (!rendering.later) finish(call, std::move(rendering.refusal));
+}
+
+void Gateway::rendered(GatewayToken token, std::optional<Refusal> refusal) {
+  const auto found = calls_.find(token.value());
+  if (found == calls_.end() || !found->second->rendering) return;
+  finish(*found->second, std::move(refusal));
+}
+
+void Gateway::finish(LiveCall& call, std::optional<Refusal> refusal) {
+  if (refusal) return refuse(call, std::move(*refusal), call.outcome.timings);
   GatewayAnswer answer;
   answer.request = call.request;
-  answer.result = std::move(end.result);
-  settle(call, EndReason::kOk, std::move(answer), end.timings);
+  answer.result = std::move(call.outcome.result);
+  settle(call, EndReason::kOk, std::move(answer), call.outcome.timings);
+}
+
+Result<Storage, Refusal> Gateway::hold_answer(uint64_t bytes) {
+  if (ports_.answers == nullptr) return Storage();
+  Storage held = ports_.answers->lend(bytes);
+  if (held == nullptr) {
+    return fail(
+        Refusal{EndReason::kOverloaded,
+                "the answers that clients have not taken yet are at the server's limit of " +
+                    std::to_string(ports_.answers->limit()) + " bytes; this one has " +
+                    std::to_string(bytes),
+                Duration::s(1)});
+  }
+  return held;
+}
+
+// In the next turn of the loop, unless the request ends before.
+void Gateway::refuse_soon(LiveCall& call, Refusal refusal) {
+  ports_.executor.post([this, token = call.token, refusal = std::move(refusal)]() mutable {
+    const auto found = calls_.find(token);
+    if (found != calls_.end()) refuse(*found->second, std::move(refusal), {});
+  });
 }
 
 void Gateway::refuse(LiveCall& call, Refusal refusal, const ports::CallTimings& timings) {
@@ -249,10 +348,7 @@ void Gateway::settle(LiveCall& call, EndReason reason, GatewayAnswer answer,
                      const ports::CallTimings& timings) {
   if (call.timer != 0) ports_.timers.cancel(call.timer);
   const RequestContext& context = call.context();
-  if (call.reserved) {
-    reserved_.in_flight -= 1;
-    reserved_.bytes -= context.bytes;
-  }
+  release(call);
   const Instant now = ports_.clock.now();
   const uint64_t items = call.request ? call.request->items : 0;
   if (call.model) {

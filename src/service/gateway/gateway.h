@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/byte_budget.h"
 #include "base/result.h"
 #include "domain/model.h"
 #include "policy/admission/admission.h"
@@ -29,20 +30,25 @@ struct GatewayAnswer {
   int64_t version = 0;  // 0: none was resolved
 };
 
+// How a sink rendered a result.
+struct Rendering {
+  bool later = false;              // not yet: the sink says Gateway::rendered() when it has
+  std::optional<Refusal> refusal;  // it cannot, and the request ends with this
+};
+
 class GatewaySink {
  public:
   virtual ~GatewaySink() = default;
-  // A result before it is settled: a sink that cannot render it says why, and the request ends with
-  // that refusal. At most once, before on_answer().
-  virtual std::optional<Refusal> render(const InferRequest& request, const InferResult& result,
-                                        const ports::ModelVersion& served) {
+  // A result before it is settled. At most once, before on_answer().
+  virtual Rendering render(const std::shared_ptr<const InferRequest>& request,
+                           const InferResult& result, const ports::ModelVersion& served) {
     static_cast<void>(request);
     static_cast<void>(result);
     static_cast<void>(served);
-    return std::nullopt;
+    return {};
   }
-  // Exactly once for every infer(), also after cancel(); never from within infer() or cancel(). The
-  // sink may be gone after it.
+  // Exactly once for every infer() and expect(), also after cancel(); never from within infer(),
+  // expect() or cancel(). The sink may be gone after it.
   virtual void on_answer(GatewayAnswer answer) = 0;
 };
 
@@ -74,6 +80,7 @@ struct GatewayPorts {
   Telemetry& telemetry;
   AccessLog& access_log;
   ports::DecisionSink* decisions = nullptr;  // of admission; null: not recorded
+  ByteBudget* answers = nullptr;             // of all workers; null: without limit
 };
 
 struct GatewayOptions {
@@ -94,6 +101,18 @@ class Gateway {
   // context all but `id`. Checked against the model, admitted, run and answered. `sink` outlives
   // the answer.
   GatewayToken infer(InferRequest request, GatewaySink& sink);
+  // A request that is decoded off the loop: admitted now, so that it counts against the limits, its
+  // deadline holds and it can be cancelled. Ends like one of infer(), which decoded() makes of it.
+  // Error: not admitted; nothing was begun.
+  [[nodiscard]] Result<GatewayToken, Refusal> expect(RequestContext context, std::string model,
+                                                     GatewaySink& sink);
+  // What came of it; may answer from within. A request that has ended meanwhile: no effect.
+  void decoded(GatewayToken token, Result<InferRequest, Refusal> request);
+  // A rendering that was to come later is done; answers from within. As above: perhaps no effect.
+  void rendered(GatewayToken token, std::optional<Refusal> refusal);
+  // An answer of so many bytes is about to wait for its client: keeps them counted until it goes.
+  // Error: kOverloaded.
+  [[nodiscard]] Result<Storage, Refusal> hold_answer(uint64_t bytes);
   // The client has gone: queued work is dropped at once. An answered token: no effect.
   void cancel(GatewayToken token);
   // A request that a protocol refused before infer(): counted and logged like every other end.
@@ -115,11 +134,21 @@ class Gateway {
 
   [[nodiscard]] Result<ModelPtr, Refusal> find_model(const std::string& name,
                                                      std::optional<int64_t> version);
+  LiveCall& begin(std::string model, GatewaySink& sink);
+  [[nodiscard]] RequestId request_id(uint64_t token) const {
+    return RequestId((uint64_t{options_.worker} << 48) | token);
+  }
   Result<void, Refusal> start(LiveCall& call, InferRequest& request);
-  [[nodiscard]] std::optional<Refusal> refuse_entry(const InferRequest& request, Instant now);
+  [[nodiscard]] std::optional<Refusal> refuse_entry(const RequestContext& context, uint64_t items,
+                                                    Instant now);
+  // Error: not within the limits or the deadline. `items`: 0 when they are not known yet.
+  Result<void, Refusal> reserve(LiveCall& call, RequestContext& context, uint64_t items);
+  void release(LiveCall& call);
   void arm(LiveCall& call);
   void on_timer(uint64_t token);
   void on_end(LiveCall& call, ports::EngineEnd end);
+  void finish(LiveCall& call, std::optional<Refusal> refusal);
+  void refuse_soon(LiveCall& call, Refusal refusal);
   // The only way out: exactly once for every call.
   void settle(LiveCall& call, EndReason reason, GatewayAnswer answer,
               const ports::CallTimings& timings);

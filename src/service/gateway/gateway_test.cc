@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "ports/testing/fixed_directory.h"
 #include "ports/testing/scripted_engine.h"
 #include "ports/testing/virtual_loop.h"
 #include "service/gateway/fit.h"
@@ -11,19 +12,9 @@
 namespace baton::service {
 namespace {
 
+using ports::testing::FixedDirectory;
 using ports::testing::ScriptedEngine;
 using ports::testing::VirtualLoop;
-
-class FixedDirectory final : public ports::ModelDirectory {
- public:
-  [[nodiscard]] std::shared_ptr<const ports::Directory> snapshot() const override {
-    return std::make_shared<const ports::Directory>(current);
-  }
-  [[nodiscard]] uint64_t generation() const override { return number; }
-  FixedDirectory() { current.complete = true; }
-  ports::Directory current;
-  uint64_t number = 1;
-};
 
 class Lines final : public ports::LogSink {
  public:
@@ -42,11 +33,12 @@ class Decisions final : public ports::DecisionSink {
 
 class Answers final : public GatewaySink {
  public:
-  std::optional<Refusal> render(const InferRequest&, const InferResult&,
-                                const ports::ModelVersion&) override {
-    if (!cannot_render) return std::nullopt;
-    return Refusal{EndReason::kInvalid, "not to be rendered", {}};
+  Rendering render(const std::shared_ptr<const InferRequest>&, const InferResult&,
+                   const ports::ModelVersion&) override {
+    if (!cannot_render) return {.later = renders_later, .refusal = {}};
+    return {.refusal = Refusal{EndReason::kInvalid, "not to be rendered", {}}};
   }
+  bool renders_later = false;
   bool cannot_render = false;
   void on_answer(GatewayAnswer answer) override { all.push_back(std::move(answer)); }
   [[nodiscard]] EndReason reason(size_t i) const {

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include "base/check.h"
 #include "base/json_writer.h"
+#include "domain/request_parameters.h"
 #include "domain/version.h"
 #include "protocol/oip/infer_codec.h"
 #include "protocol/oip/metadata.h"
+#include "protocol/oip/request_headers.h"
 #include "protocol/trace_context/traceparent.h"
 #include "service/gateway/http_answers.h"
 
@@ -24,61 +25,10 @@ using protocol::oip::RouteKind;
 namespace {
 
 constexpr std::string_view kBinary = "application/octet-stream";
-constexpr std::string_view kTimeoutHeader = "x-request-timeout-ms";
-constexpr uint64_t kMostTimeoutMs = 86'400'000;  // a day: longer is a mistake
-
-// Health and liveness answer without a key: probes have none.
-bool is_open_route(std::string_view target) {
-  const std::string_view path = target.substr(0, target.find('?'));
-  return path == "/livez" || path == "/readyz" || path.starts_with("/v2/health/");
-}
-
-Result<void, Refusal> apply_timeout_header(std::string_view text, RequestContext& context) {
-  uint64_t ms = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ms);
-  if (error != std::errc() || end != text.data() + text.size() || ms == 0 || ms > kMostTimeoutMs) {
-    return fail(Refusal{EndReason::kInvalid,
-                        "X-Request-Timeout-Ms is an integer from 1 to 86400000 milliseconds",
-                        {}});
-  }
-  context.deadline =
-      std::min(context.deadline, context.arrival + Duration::ms(static_cast<int64_t>(ms)));
-  return {};
-}
-
-Result<void, Refusal> apply_class_header(std::string_view text, RequestContext& context) {
-  const auto parsed = parse_traffic_class(text);
-  if (!parsed) {
-    return fail(Refusal{
-        EndReason::kInvalid, "X-Request-Class is one of interactive, batch, experimental", {}});
-  }
-  context.traffic_class = *parsed;
-  return {};
-}
-
-// Headers of which a second one would leave open which counts.
-constexpr std::array<std::string_view, 5> kSingleHeaders = {protocol::oip::kHeaderLengthHeader,
-                                                            kTimeoutHeader, "x-request-class",
-                                                            "traceparent", "content-encoding"};
-
-Result<void, Refusal> refuse_repeated_headers(const HttpRequest& request) {
-  for (std::string_view name : kSingleHeaders) {
-    if (std::ranges::count(request.headers, name, &protocol::http1::HeaderView::name) > 1) {
-      return fail(
-          Refusal{EndReason::kInvalid, "the header " + std::string(name) + " stands twice", {}});
-    }
-  }
-  return {};
-}
 
 Result<void, Refusal> apply_headers(const HttpRequest& request, RequestContext& context) {
-  BATON_TRY(refuse_repeated_headers(request));
-  if (const auto timeout = request.header(kTimeoutHeader)) {
-    BATON_TRY(apply_timeout_header(*timeout, context));
-  }
-  if (const auto traffic_class = request.header("x-request-class")) {
-    BATON_TRY(apply_class_header(*traffic_class, context));
-  }
+  BATON_TRY(protocol::oip::apply_request_headers(
+      [&](std::string_view name) { return find_header(request, name); }, context));
   if (const auto trace = request.header("traceparent")) {
     context.trace = protocol::trace_context::parse_traceparent(*trace);
   }
@@ -92,17 +42,21 @@ Result<void, Refusal> apply_headers(const HttpRequest& request, RequestContext& 
   return {};
 }
 
-Result<void, Refusal> apply_parameters(const protocol::oip::SchedulingParameters& parameters,
-                                       RequestContext& context) {
-  if (parameters.timeout_us.value_or(0) != 0) {
-    const auto timeout = Duration::us(static_cast<int64_t>(*parameters.timeout_us));
-    context.deadline = std::min(context.deadline, context.arrival + timeout);
-  }
-  if (parameters.priority.value_or(0) > UINT32_MAX) {
-    return fail(Refusal{EndReason::kInvalid, "the parameter \"priority\" is too large", {}});
-  }
-  context.priority = static_cast<uint32_t>(parameters.priority.value_or(0));
-  return {};
+protocol::oip::RequestBody body_of(const HttpRequest& request) {
+  return {request.body, request.body_storage, request.header(protocol::oip::kHeaderLengthHeader)};
+}
+
+// What the body says, in the context of what the head said; `context` is moved from on success.
+Result<InferRequest, Refusal> complete(Result<protocol::oip::DecodedRequest, Refusal> decoded,
+                                       RequestContext& context, const Route& route) {
+  if (!decoded.has_value()) return fail(std::move(decoded).error());
+  BATON_TRY(apply_parameters(decoded->parameters, context));
+  InferRequest request = std::move(decoded->request);
+  if (!request.context.client_id.empty()) context.client_id = std::move(request.context.client_id);
+  request.context = std::move(context);
+  request.model = route.model;
+  request.version = route.version;
+  return request;
 }
 
 }  // namespace
@@ -112,32 +66,58 @@ class HttpFront::Call final : public GatewaySink {
  public:
   Call(HttpFront& front, ExchangeId exchange, Responder& responder)
       : front_(front), exchange(exchange), responder(responder) {}
-  std::optional<Refusal> render(const InferRequest& request, const InferResult& result,
-                                const ports::ModelVersion& served) override {
-    auto rendered =
-        protocol::oip::encode_infer_response(request, result, {served.model, served.version});
-    if (!rendered.has_value()) return std::move(rendered).error();
-    encoded = std::move(*rendered);
-    return std::nullopt;
+
+  Rendering render(const std::shared_ptr<const InferRequest>& request, const InferResult& result,
+                   const ports::ModelVersion& served) override {
+    const bool much = protocol::oip::json_tensor_bytes(*request, result) > kMostTensorsOnLoop;
+    if (!much || !front_.side_work_.offered()) {
+      return {.refusal = keep(protocol::oip::encode_infer_response(
+                  *request, result, {served.model, served.version}))};
+    }
+    // With its own share of the result: the call may end before the job does.
+    work = front_.side_work_.start(
+        [request, result, model = served.model, version = served.version] {
+          return protocol::oip::encode_infer_response(*request, result, {model, version});
+        },
+        [this](Result<protocol::oip::EncodedResponse, Refusal> rendered) {
+          front_.gateway_.rendered(token, keep(std::move(rendered)));
+        });
+    return {.later = true, .refusal = {}};
   }
   void on_answer(GatewayAnswer answer) override { front_.finish(*this, std::move(answer)); }
 
  private:
+  // Keeps an answer until it is sent, unless it is more than may wait for clients.
+  std::optional<Refusal> keep(Result<protocol::oip::EncodedResponse, Refusal> rendered) {
+    if (!rendered.has_value()) return std::move(rendered).error();
+    uint64_t bytes = rendered->json.size();
+    for (const auto& part : rendered->binary) bytes += part.size();
+    if (bytes > kMostUncountedAnswer) {
+      auto hold = front_.gateway_.hold_answer(bytes);
+      if (!hold.has_value()) return std::move(hold).error();
+      held = std::move(*hold);
+    }
+    encoded = std::move(*rendered);
+    return std::nullopt;
+  }
+
   HttpFront& front_;
 
  public:
   protocol::oip::EncodedResponse encoded;  // from render() to the answer
+  Storage held;                            // its bytes, among those that wait for clients
+  SideWork::Ticket work;                   // of the job that decodes or encodes
   const ExchangeId exchange;
   Responder& responder;
   GatewayToken token;
 };
 
-HttpFront::HttpFront(Gateway& gateway, const ports::Clock& clock, Telemetry& telemetry,
-                     const AccessControl* access)
-    : gateway_(gateway),
-      clock_(clock),
-      cells_(telemetry.cells(gateway.worker())),
-      access_(access) {}
+HttpFront::HttpFront(const HttpFrontPorts& ports)
+    : gateway_(ports.gateway),
+      clock_(ports.clock),
+      cells_(ports.telemetry.cells(ports.gateway.worker())),
+      access_(ports.access),
+      side_work_(ports.loop, ports.jobs) {}
 
 HttpFront::~HttpFront() {
   BATON_CHECK(calls_.empty());
@@ -146,7 +126,9 @@ HttpFront::~HttpFront() {
 std::optional<HttpResponse> HttpFront::on_head(const HttpRequest& head, std::optional<uint64_t>) {
   cells_.requests.add();
   std::optional<Refusal> refusal;
-  if (access_ != nullptr && !is_open_route(head.target)) {
+  if (auto repeated = refuse_repeated(head); !repeated.has_value()) {
+    refusal = std::move(repeated).error();
+  } else if (access_ != nullptr && !protocol::oip::is_health_path(head.target)) {
     refusal = access_->refuse(head.header("authorization"), head.header("x-api-key"));
   }
   if (!refusal) {
@@ -155,6 +137,9 @@ std::optional<HttpResponse> HttpFront::on_head(const HttpRequest& head, std::opt
   }
   if (!refusal) return std::nullopt;
   gateway_.record_refused(context_of(head), "", *refusal);
+  if (refusal->reason == EndReason::kMethodNotAllowed) {
+    return wrong_method(std::move(*refusal), protocol::oip::allowed_methods(head.target));
+  }
   return error_response(*refusal);
 }
 
@@ -201,29 +186,46 @@ void HttpFront::infer(ExchangeId id, const HttpRequest& request, const Route& ro
   if (auto applied = apply_headers(request, context); !applied.has_value()) {
     return refuse(applied.error());
   }
-  auto decoded = protocol::oip::decode_infer_request(
-      {request.body, request.body_storage, request.header(protocol::oip::kHeaderLengthHeader)},
-      parser_);
-  if (!decoded.has_value()) return refuse(decoded.error());
-  if (auto applied = apply_parameters(decoded->parameters, context); !applied.has_value()) {
-    return refuse(applied.error());
+  const auto begin = [&]() -> Call& {
+    return *calls_.emplace(id.value(), std::make_unique<Call>(*this, id, responder)).first->second;
+  };
+  if (side_work_.offered() && protocol::oip::json_bytes(body_of(request)) > kMostJsonOnLoop) {
+    Call& call = begin();
+    if (auto refusal = decode_by_job(call, request, context, route)) {
+      calls_.erase(id.value());
+      refuse(*refusal);
+    }
+    return;
   }
-  if (!decoded->request.context.client_id.empty()) {
-    context.client_id = std::move(decoded->request.context.client_id);
-  }
-  decoded->request.context = std::move(context);
-  decoded->request.model = route.model;
-  decoded->request.version = route.version;
-  auto owned = std::make_unique<Call>(*this, id, responder);
-  Call& call = *owned;
-  calls_.emplace(id.value(), std::move(owned));
-  call.token = gateway_.infer(std::move(decoded->request), call);
+  auto typed =
+      complete(protocol::oip::decode_infer_request(body_of(request), parser_), context, route);
+  if (!typed.has_value()) return refuse(typed.error());
+  Call& call = begin();
+  call.token = gateway_.infer(*std::move(typed), call);
+}
+
+std::optional<Refusal> HttpFront::decode_by_job(Call& call, HttpRequest request,
+                                                const RequestContext& context, const Route& route) {
+  auto token = gateway_.expect(context, route.model, call);
+  if (!token.has_value()) return std::move(token).error();
+  call.token = *token;
+  call.work = side_work_.start(
+      [request = std::move(request)] {
+        protocol::json::JsonParser parser;
+        return protocol::oip::decode_infer_request(body_of(request), parser);
+      },
+      [this, token = *token, context = RequestContext(context),
+       route](Result<protocol::oip::DecodedRequest, Refusal> decoded) mutable {
+        gateway_.decoded(token, complete(std::move(decoded), context, route));
+      });
+  return std::nullopt;
 }
 
 void HttpFront::finish(Call& call, GatewayAnswer answer) {
   const ExchangeId id = call.exchange;
   Responder& responder = call.responder;
   protocol::oip::EncodedResponse encoded = std::move(call.encoded);
+  Storage held = std::move(call.held);
   calls_.erase(id.value());
   if (answer.refusal) {
     responder.respond(id, error_response(*answer.refusal));
@@ -237,6 +239,7 @@ void HttpFront::finish(Call& call, GatewayAnswer answer) {
     response.parts = std::move(encoded.binary);
     response.storage = std::move(answer.result.storage);
   }
+  if (held) response.storage.push_back(std::move(held));
   responder.respond(id, std::move(response));
 }
 

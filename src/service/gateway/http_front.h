@@ -5,21 +5,41 @@
 #include <unordered_map>
 
 #include "ports/clock.h"
+#include "ports/executor.h"
+#include "ports/job_runner.h"
 #include "protocol/http1/exchange.h"
 #include "protocol/json/reader.h"
+#include "protocol/oip/infer_codec.h"
 #include "protocol/oip/route.h"
 #include "service/access/access_control.h"
 #include "service/gateway/gateway.h"
+#include "service/gateway/side_work.h"
 
 namespace baton::service {
+
+// JSON above these sizes is read and written by jobs: in about a millisecond of the loop, 256 KiB
+// of text are read or 64 KiB of tensors are written.
+inline constexpr uint64_t kMostJsonOnLoop = 256 << 10;
+inline constexpr uint64_t kMostTensorsOnLoop = 64 << 10;
+// Smaller answers fit into the sockets' own buffers: only larger ones are held against
+// limits.answer_bytes.
+inline constexpr uint64_t kMostUncountedAnswer = 64 << 10;
+
+// What an HttpFront works with. All outlive it.
+struct HttpFrontPorts {
+  Gateway& gateway;
+  const ports::Clock& clock;
+  Telemetry& telemetry;
+  ports::Executor& loop;
+  const AccessControl* access = nullptr;  // null lets everybody in
+  ports::JobRunner* jobs = nullptr;       // null: all JSON is read and written on the loop
+};
 
 // The Open Inference Protocol over HTTP for one worker: exchanges in, typed requests to the
 // gateway, answers out.
 class HttpFront final : public protocol::http1::HttpHandler {
  public:
-  // All arguments outlive the front. A null access control lets everybody in.
-  HttpFront(Gateway& gateway, const ports::Clock& clock, Telemetry& telemetry,
-            const AccessControl* access);
+  explicit HttpFront(const HttpFrontPorts& ports);
   ~HttpFront() override;
 
   std::optional<protocol::http1::HttpResponse> on_head(
@@ -41,12 +61,17 @@ class HttpFront final : public protocol::http1::HttpHandler {
   [[nodiscard]] protocol::http1::HttpResponse readiness();
   void infer(protocol::http1::ExchangeId id, const protocol::http1::HttpRequest& request,
              const protocol::oip::Route& route, Responder& responder);
+  // Error: the gateway does not admit it.
+  std::optional<Refusal> decode_by_job(Call& call, protocol::http1::HttpRequest request,
+                                       const RequestContext& context,
+                                       const protocol::oip::Route& route);
   void finish(Call& call, GatewayAnswer answer);
 
   Gateway& gateway_;
   const ports::Clock& clock_;
   WorkerCells& cells_;
   const AccessControl* access_;
+  SideWork side_work_;
   protocol::json::JsonParser parser_;
   std::unordered_map<uint64_t, std::unique_ptr<Call>> calls_;  // by exchange; never iterated
 };

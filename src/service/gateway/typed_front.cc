@@ -35,7 +35,19 @@ class TypedFront::Call final : public GatewaySink {
  public:
   Call(TypedFront& front, ports::InferSink sink) : front_(front), sink_(std::move(sink)) {}
 
+  // Every answer counts: a connection has up to a thousand calls.
+  Rendering render(const std::shared_ptr<const InferRequest>&, const InferResult& result,
+                   const ports::ModelVersion&) override {
+    uint64_t bytes = 0;
+    for (const Tensor& output : result.outputs) bytes += output.data.size();
+    auto hold = front_.gateway_.hold_answer(bytes);
+    if (!hold.has_value()) return {.refusal = std::move(hold).error()};
+    held_ = std::move(*hold);
+    return {};
+  }
+
   void on_answer(GatewayAnswer answer) override {
+    if (held_) answer.result.storage.push_back(std::move(held_));
     ports::InferSink sink = std::move(sink_);
     front_.calls_.erase(token.value());  // destroys this
     if (answer.refusal) {
@@ -49,6 +61,7 @@ class TypedFront::Call final : public GatewaySink {
  private:
   TypedFront& front_;
   ports::InferSink sink_;
+  Storage held_;  // the answer's bytes, among those that wait for clients
 
  public:
   GatewayToken token;
@@ -61,16 +74,11 @@ TypedFront::~TypedFront() {
   BATON_CHECK(calls_.empty());
 }
 
-Result<void, Refusal> TypedFront::admit(const ports::Caller& caller) const {
-  if (auto refusal = refuse_caller(caller)) return fail(std::move(*refusal));
-  return {};
-}
-
 ports::InferToken TypedFront::infer(const ports::Caller& caller,
                                     std::shared_ptr<InferRequest> request, ports::InferSink sink) {
-  if (auto admitted = admit(caller); !admitted.has_value()) {
-    gateway_.record_refused(request->context, request->model, admitted.error());
-    sink(fail(std::move(admitted).error()));
+  if (auto refusal = refuse_caller(caller)) {
+    gateway_.record_refused(request->context, request->model, *refusal);
+    sink(fail(std::move(*refusal)));
     return ports::InferToken();
   }
   if (access_ != nullptr) {
@@ -122,24 +130,17 @@ ports::ModelReadiness TypedFront::model_ready(std::string_view model,
   return {true, view->ready(), view->served->reason};
 }
 
-Result<ModelView, Refusal> TypedFront::ready_view(const ports::Caller& caller,
-                                                  std::string_view model,
+Result<ModelView, Refusal> TypedFront::ready_view(std::string_view model,
                                                   std::optional<int64_t> version) {
-  BATON_TRY(admit(caller));
-  BATON_ASSIGN(ModelView view, gateway_.view(std::string(model), version));
-  if (!view.ready()) return fail(not_ready(view));
+  auto view = gateway_.view(std::string(model), version);
+  if (view.has_value() && !view->ready()) view = fail(not_ready(*view));
+  if (!view.has_value()) count_refused(model, view.error());
   return view;
 }
 
-Result<ports::ModelDescription, Refusal> TypedFront::model(const ports::Caller& caller,
-                                                           std::string_view model,
+Result<ports::ModelDescription, Refusal> TypedFront::model(std::string_view model,
                                                            std::optional<int64_t> version) {
-  auto found = ready_view(caller, model, version);
-  if (!found.has_value()) {
-    count_refused(model, found.error());
-    return fail(std::move(found).error());
-  }
-  const ModelView& view = *found;
+  BATON_ASSIGN(const ModelView view, ready_view(model, version));
   const ModelConfig& config = view.served->config;
   ports::ModelDescription description;
   description.name = config.name;
@@ -150,15 +151,9 @@ Result<ports::ModelDescription, Refusal> TypedFront::model(const ports::Caller& 
   return description;
 }
 
-Result<std::string, Refusal> TypedFront::model_config(const ports::Caller& caller,
-                                                      std::string_view model,
+Result<std::string, Refusal> TypedFront::model_config(std::string_view model,
                                                       std::optional<int64_t> version) {
-  auto found = ready_view(caller, model, version);
-  if (!found.has_value()) {
-    count_refused(model, found.error());
-    return fail(std::move(found).error());
-  }
-  const ModelView& view = *found;
+  BATON_ASSIGN(const ModelView view, ready_view(model, version));
   return view.served->config.serialized;
 }
 

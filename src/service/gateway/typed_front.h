@@ -25,17 +25,15 @@ class TypedFront final : public ports::InferenceFront {
   ports::ServerDescription server() override;
   ports::ModelReadiness model_ready(std::string_view model,
                                     std::optional<int64_t> version) override;
-  Result<ports::ModelDescription, Refusal> model(const ports::Caller& caller,
-                                                 std::string_view model,
+  Result<ports::ModelDescription, Refusal> model(std::string_view model,
                                                  std::optional<int64_t> version) override;
-  Result<std::string, Refusal> model_config(const ports::Caller& caller, std::string_view model,
+  Result<std::string, Refusal> model_config(std::string_view model,
                                             std::optional<int64_t> version) override;
 
  private:
   class Call;
-  [[nodiscard]] Result<void, Refusal> admit(const ports::Caller& caller) const;
-  Result<ModelView, Refusal> ready_view(const ports::Caller& caller, std::string_view model,
-                                        std::optional<int64_t> version);
+  // Errors are counted.
+  Result<ModelView, Refusal> ready_view(std::string_view model, std::optional<int64_t> version);
 
   Gateway& gateway_;
   const ports::Clock& clock_;

@@ -16,6 +16,7 @@ struct ProcessCounts {
     uint64_t timeouts = 0;
     uint64_t bad_requests = 0;
     uint64_t receiving = 0;  // bytes, now
+    uint64_t write_stalls = 0;
   };
   struct Log {
     std::string name;
@@ -23,6 +24,7 @@ struct ProcessCounts {
   };
   std::vector<Listener> listeners{};
   std::vector<Log> logs{};
+  uint64_t unwritten_bytes = 0;  // of answers, now
   uint64_t decisions_missed = 0;
 };
 

@@ -191,10 +191,13 @@ void write_listeners(Writer& writer, const std::vector<ProcessCounts::Listener>&
   each("baton_http_timeouts_total", &ProcessCounts::Listener::timeouts);
   each("baton_http_bad_requests_total", &ProcessCounts::Listener::bad_requests);
   each("baton_http_receiving_bytes", &ProcessCounts::Listener::receiving);
+  each("baton_http_write_stalls_total", &ProcessCounts::Listener::write_stalls);
 }
 
 void write_process(Writer& writer, const ProcessCounts& process) {
   write_listeners(writer, process.listeners);
+  family(writer, "baton_unwritten_answer_bytes");
+  writer.sample({}, process.unwritten_bytes);
   family(writer, "baton_log_lines_dropped_total");
   for (const ProcessCounts::Log& log : process.logs) {
     const std::array<Label, 1> labels = {{{"log", log.name}}};

@@ -1,0 +1,38 @@
+#pragma once
+// Internal to this room: the listening socket.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "base/result.h"
+
+namespace baton::adapters::grpc_api {
+
+// Accepts connections on a thread of its own and hands them on. The library's own listener does not
+// come back once the process has run out of descriptors; this one waits until there are some again.
+class Listener {
+ public:
+  // `take` gets each connected socket and owns it; on the listener's thread.
+  explicit Listener(std::function<void(int socket)> take) : take_(std::move(take)) {}
+  ~Listener() { stop(); }
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  // `address` is numeric, IPv4 or IPv6; port 0 is a free one. The port, or why not. Once.
+  [[nodiscard]] Result<uint16_t, std::string> listen(const std::string& address, uint16_t port);
+  // Closes the listening socket: no connection is handed on afterwards. Again: no effect.
+  void stop();
+
+ private:
+  void run();
+  bool accept_all();
+
+  const std::function<void(int socket)> take_;
+  int socket_ = -1;
+  int stop_event_ = -1;
+  std::thread thread_;
+};
+
+}  // namespace baton::adapters::grpc_api
