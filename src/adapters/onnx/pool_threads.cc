@@ -25,10 +25,10 @@ void PoolThreads::run() {
   for (;;) {
     changed_.wait(lock, [this] { return stop_ || (order_ != nullptr && order_->made == nullptr); });
     if (stop_) return;
-    order_->made = new std::thread([work = order_->work, argument = order_->argument] {
-      pthread_setname_np(pthread_self(), "baton-ort");
-      work(argument);
-    });
+    order_->made =
+        new std::thread([work = order_->work, argument = order_->argument] { work(argument); });
+    // From here, so that it has its name when its session is made.
+    pthread_setname_np(order_->made->native_handle(), "baton-ort");
     changed_.notify_all();
   }
 }
