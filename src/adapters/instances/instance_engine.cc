@@ -31,6 +31,8 @@ std::string end_text(EndReason reason) {
       return "the model is shutting down; retry elsewhere";
     case EndReason::kClientGone:
       return "the client cancelled the request";
+    case EndReason::kEngineFailed:
+      return "the model's run failed; retry";
     default:
       return std::string(end_reason_name(reason));
   }

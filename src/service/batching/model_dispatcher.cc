@@ -428,7 +428,8 @@ void ModelDispatcher::finish(ports::InstanceIndex instance, ports::Batch& batch,
       const bool by_close = outcome.error().terminated && closed_;
       end.end.reason = by_close ? closed_because_ : EndReason::kEngineFailed;
       end.end.refusal.reason = end.end.reason;
-      end.end.refusal.message = outcome.error().message;
+      // The words may hold values of any member: they are for a request that ran alone.
+      if (batch.members.size() == 1) end.end.refusal.message = outcome.error().message;
     }
     end.end.timings = end.call.timings;
   }
