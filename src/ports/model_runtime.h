@@ -15,7 +15,7 @@ namespace baton::ports {
 
 struct RunFailure {
   bool terminated = false;  // by terminate(); not the model's fault
-  std::string message{};    // safe to show to a client
+  std::string message{};    // for the client alone: it may hold values of its request
 };
 
 struct RunTimes {

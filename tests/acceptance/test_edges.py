@@ -66,6 +66,8 @@ def test_the_log_tells_no_values_of_a_failed_run_and_the_client_is_told(served):
     lines = [line for line in served.log()[before:].splitlines() if "gather" in line]
     assert lines and 'Gather node "look_up"' in lines[0]
     assert "987654" not in served.log()
+    ended = served.lines_of("gather")
+    assert ended[-1]["end_reason"] == "engine_failed" and "987654" not in json.dumps(ended)
     assert len(lines) < 40, "a line for each failed run"
 
 

@@ -19,6 +19,7 @@ class PoolThreads {
   PoolThreads& operator=(const PoolThreads&) = delete;
 
   // The library's callbacks; `self` is a PoolThreads. Any thread; waits until the thread is there.
+  // Null when the system gives no more threads.
   static OrtCustomThreadHandle create(void* self, OrtThreadWorkerFn work, void* argument);
   static void join(OrtCustomThreadHandle handle);
 
@@ -26,7 +27,8 @@ class PoolThreads {
   struct Order {
     OrtThreadWorkerFn work = nullptr;
     void* argument = nullptr;
-    std::thread* made = nullptr;
+    std::thread* made = nullptr;  // null when it could not be started
+    bool done = false;
   };
   void run();
 

@@ -303,8 +303,7 @@ class ElementReader {
     Wide wide = 0;
     if (!JsonVisitor::read(value, wide, "an integer that fits the datatype")) return false;
     if (!std::in_range<T>(wide)) {
-      return value.fail("the value " + std::to_string(wide) + " does not fit " +
-                        std::string(data_type_name(type_)));
+      return value.fail("a number does not fit " + std::string(data_type_name(type_)));
     }
     append_value(out_, static_cast<T>(wide));
     return true;

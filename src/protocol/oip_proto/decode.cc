@@ -262,7 +262,7 @@ class InputReader {
     values->reserve(static_cast<size_t>(field.size()));
     for (const Wide value : field) {
       if (!std::in_range<Element>(value)) {
-        return invalid(label_ + ": the value " + std::to_string(value) + " does not fit " +
+        return invalid(label_ + ": a number does not fit " +
                        std::string(data_type_name(tensor_.type)));
       }
       values->push_back(static_cast<Element>(value));

@@ -137,10 +137,10 @@ TEST(DecodeInferRequest, RefusesWhatDoesNotFit) {
   EXPECT_NE(refusal(count).find("holds 1 values"), std::string::npos);
   auto range = one_input("INT8", {1});
   range.mutable_inputs(0)->mutable_contents()->add_int_contents(128);
-  EXPECT_NE(refusal(range).find("128 does not fit INT8"), std::string::npos);
+  EXPECT_NE(refusal(range).find("a number does not fit INT8"), std::string::npos);
   auto negative = one_input("UINT16", {1});
   negative.mutable_inputs(0)->mutable_contents()->add_uint_contents(65'536);
-  EXPECT_NE(refusal(negative).find("65536 does not fit UINT16"), std::string::npos);
+  EXPECT_NE(refusal(negative).find("a number does not fit UINT16"), std::string::npos);
   auto bytes = one_input("BYTES", {2});
   bytes.add_raw_input_contents(std::string("\1\0\0\0a\5\0\0\0b", 10));
   EXPECT_NE(refusal(bytes).find("BYTES elements"), std::string::npos);

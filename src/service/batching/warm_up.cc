@@ -16,7 +16,7 @@ using Request = std::shared_ptr<const InferRequest>;
 using Members = std::vector<const InferRequest*>;
 using Outcome = Result<ports::BatchResult, ports::RunFailure>;
 
-// A size is timed often enough for a median, and long enough for a short run to be seen.
+// A size is timed often enough for a quartile, and long enough for a short run to be seen.
 constexpr uint32_t kFewestRuns = 4;
 constexpr uint32_t kMostRuns = 32;
 constexpr Duration kTimePerSize = Duration::ms(50);

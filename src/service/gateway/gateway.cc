@@ -43,6 +43,12 @@ class Gateway::LiveCall final : public ports::EngineEvents {
 
 namespace {
 
+// A failed run's message may hold values of the request (ADR 0007), which are in no log.
+std::string_view loggable(const std::optional<Refusal>& refusal) {
+  return refusal && refusal->reason != EndReason::kEngineFailed ? refusal->message
+                                                                : std::string_view();
+}
+
 // Empty when the model counts as ready for the server.
 std::string why_not_ready(const ports::ModelEntry& entry) {
   if (!entry.reason.empty()) return "failed: " + entry.reason;
@@ -368,15 +374,14 @@ void Gateway::settle(LiveCall& call, EndReason reason, GatewayAnswer answer,
   } else {
     ports_.telemetry.cells(options_.worker).refused[static_cast<size_t>(reason)].add();
   }
-  ports_.access_log.write(
-      {.context = &context,
-       .model = call.model_name,
-       .version = answer.version,
-       .items = items,
-       .reason = reason,
-       .message = answer.refusal ? std::string_view(answer.refusal->message) : std::string_view(),
-       .timings = timings,
-       .ended = now});
+  ports_.access_log.write({.context = &context,
+                           .model = call.model_name,
+                           .version = answer.version,
+                           .items = items,
+                           .reason = reason,
+                           .message = loggable(answer.refusal),
+                           .timings = timings,
+                           .ended = now});
   answer.model = std::move(call.model_name);
   GatewaySink& sink = call.sink;
   calls_.erase(call.token);
