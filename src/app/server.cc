@@ -110,7 +110,8 @@ class Server {
   std::unique_ptr<GrpcListener> grpc_;                      // null: not served
   std::unique_ptr<adapters::jobs::JobPool> jobs_;
   std::thread metrics_thread_;
-  std::unique_ptr<adapters::jobs::JobPool> json_jobs_;
+  std::unique_ptr<adapters::jobs::JobPool> json_readers_;
+  std::unique_ptr<adapters::jobs::JobPool> json_writers_;
   uint16_t http_port_ = 0;
   uint16_t metrics_port_ = 0;
   std::optional<uint16_t> grpc_port_;
@@ -170,8 +171,9 @@ void Server::make_workers() {
   for (size_t i = 0; i < count; ++i) {
     options.worker = i;
     workers_.push_back(std::make_unique<Worker>(
-        WorkerPorts{clock_, *fleet_, telemetry_, &answers_, json_jobs_.get(), access_.get(),
-                    access_log_.get(), decision_log_ != nullptr},
+        WorkerPorts{clock_, *fleet_, telemetry_, &answers_, json_readers_.get(),
+                    json_writers_.get(), access_.get(), access_log_.get(),
+                    decision_log_ != nullptr},
         options));
   }
 }
@@ -262,7 +264,10 @@ Result<int, LoadFailure> Server::run() {
   using adapters::jobs::JobPoolOptions;
   jobs_ = std::make_unique<JobPool>(
       JobPoolOptions{std::max(config().loader_threads, 1U), "baton-loader", kLoaderNice});
-  json_jobs_ = std::make_unique<JobPool>(JobPoolOptions{worker_count(), "baton-json", kJsonNice});
+  json_readers_ =
+      std::make_unique<JobPool>(JobPoolOptions{worker_count(), "baton-json-in", kJsonNice});
+  json_writers_ =
+      std::make_unique<JobPool>(JobPoolOptions{worker_count(), "baton-json-out", kJsonNice});
   fleet_ = std::make_unique<service::FleetService>(
       service::FleetPorts{{*repository_, *runtime_, clock_, store_.get()},
                           engines_,
@@ -345,7 +350,8 @@ void Server::finish() {
     worker->loop().post([&loop = worker->loop()] { loop.stop(); });
   }
   for (const auto& worker : workers_) worker->join();
-  json_jobs_.reset();  // no worker gives it work any more
+  json_readers_.reset();  // no worker gives them work any more
+  json_writers_.reset();
   metrics_loop_.stop();
   metrics_thread_.join();
   write_decisions();

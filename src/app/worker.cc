@@ -29,7 +29,8 @@ Worker::Worker(const WorkerPorts& ports, const service::GatewayOptions& options)
       gateway_({ports.clock, loop_, loop_, ports.models, ports.telemetry, access_log_, &decisions_,
                 ports.answers},
                options),
-      http_({gateway_, ports.clock, ports.telemetry, loop_, ports.access, ports.jobs}),
+      http_({gateway_, ports.clock, ports.telemetry, loop_, ports.access, ports.json_readers,
+             ports.json_writers}),
       typed_(gateway_, ports.clock, ports.access) {}
 
 Worker::~Worker() {

@@ -21,7 +21,8 @@ struct WorkerPorts {
   const ports::ModelDirectory& models;
   service::Telemetry& telemetry;
   ByteBudget* answers = nullptr;
-  ports::JobRunner* jobs = nullptr;
+  ports::JobRunner* json_readers = nullptr;
+  ports::JobRunner* json_writers = nullptr;
   const service::AccessControl* access = nullptr;
   ports::LogSink* access_log = nullptr;
   bool decisions_to_file = false;

@@ -69,13 +69,14 @@ class HttpFront::Call final : public GatewaySink {
 
   Rendering render(const std::shared_ptr<const InferRequest>& request, const InferResult& result,
                    const ports::ModelVersion& served) override {
-    const bool much = protocol::oip::json_tensor_bytes(*request, result) > kMostTensorsOnLoop;
-    if (!much || !front_.side_work_.offered()) {
+    const uint64_t tensors = protocol::oip::json_tensor_bytes(*request, result);
+    if (tensors <= kMostTensorsOnLoop || !front_.writing_.offered()) {
       return {.refusal = keep(protocol::oip::encode_infer_response(
                   *request, result, {served.model, served.version}))};
     }
+    if (auto refusal = hold(tensors * kJsonGrowth)) return {.refusal = std::move(refusal)};
     // With its own share of the result: the call may end before the job does.
-    work = front_.side_work_.start(
+    work = front_.writing_.start(
         [request, result, model = served.model, version = served.version] {
           return protocol::oip::encode_infer_response(*request, result, {model, version});
         },
@@ -87,15 +88,20 @@ class HttpFront::Call final : public GatewaySink {
   void on_answer(GatewayAnswer answer) override { front_.finish(*this, std::move(answer)); }
 
  private:
+  std::optional<Refusal> hold(uint64_t bytes) {
+    auto lent = front_.gateway_.hold_answer(bytes);
+    if (!lent.has_value()) return std::move(lent).error();
+    held = std::move(*lent);
+    return std::nullopt;
+  }
   // Keeps an answer until it is sent, unless it is more than may wait for clients.
   std::optional<Refusal> keep(Result<protocol::oip::EncodedResponse, Refusal> rendered) {
     if (!rendered.has_value()) return std::move(rendered).error();
     uint64_t bytes = rendered->json.size();
     for (const auto& part : rendered->binary) bytes += part.size();
+    held = {};  // what was held for a job's text
     if (bytes > kMostUncountedAnswer) {
-      auto hold = front_.gateway_.hold_answer(bytes);
-      if (!hold.has_value()) return std::move(hold).error();
-      held = std::move(*hold);
+      if (auto refusal = hold(bytes)) return refusal;
     }
     encoded = std::move(*rendered);
     return std::nullopt;
@@ -117,7 +123,8 @@ HttpFront::HttpFront(const HttpFrontPorts& ports)
       clock_(ports.clock),
       cells_(ports.telemetry.cells(ports.gateway.worker())),
       access_(ports.access),
-      side_work_(ports.loop, ports.jobs) {}
+      reading_(ports.loop, ports.readers),
+      writing_(ports.loop, ports.writers) {}
 
 HttpFront::~HttpFront() {
   BATON_CHECK(calls_.empty());
@@ -189,7 +196,7 @@ void HttpFront::infer(ExchangeId id, const HttpRequest& request, const Route& ro
   const auto begin = [&]() -> Call& {
     return *calls_.emplace(id.value(), std::make_unique<Call>(*this, id, responder)).first->second;
   };
-  if (side_work_.offered() && protocol::oip::json_bytes(body_of(request)) > kMostJsonOnLoop) {
+  if (reading_.offered() && protocol::oip::json_bytes(body_of(request)) > kMostJsonOnLoop) {
     Call& call = begin();
     if (auto refusal = decode_by_job(call, request, context, route)) {
       calls_.erase(id.value());
@@ -209,7 +216,7 @@ std::optional<Refusal> HttpFront::decode_by_job(Call& call, HttpRequest request,
   auto token = gateway_.expect(context, route.model, call);
   if (!token.has_value()) return std::move(token).error();
   call.token = *token;
-  call.work = side_work_.start(
+  call.work = reading_.start(
       [request = std::move(request)] {
         protocol::json::JsonParser parser;
         return protocol::oip::decode_infer_request(body_of(request), parser);

@@ -24,6 +24,9 @@ inline constexpr uint64_t kMostTensorsOnLoop = 64 << 10;
 // Smaller answers fit into the sockets' own buffers: only larger ones are held against
 // limits.answer_bytes.
 inline constexpr uint64_t kMostUncountedAnswer = 64 << 10;
+// A tensor and its JSON text take this many times the tensor's bytes: until the text is there, an
+// answer that a job writes is held at that.
+inline constexpr uint64_t kJsonGrowth = 4;
 
 // What an HttpFront works with. All outlive it.
 struct HttpFrontPorts {
@@ -32,7 +35,10 @@ struct HttpFrontPorts {
   Telemetry& telemetry;
   ports::Executor& loop;
   const AccessControl* access = nullptr;  // null lets everybody in
-  ports::JobRunner* jobs = nullptr;       // null: all JSON is read and written on the loop
+  // Each null: that JSON is read or written on the loop. Two, so that answers, which free memory,
+  // do not wait behind requests, which take it.
+  ports::JobRunner* readers = nullptr;
+  ports::JobRunner* writers = nullptr;
 };
 
 // The Open Inference Protocol over HTTP for one worker: exchanges in, typed requests to the
@@ -71,7 +77,8 @@ class HttpFront final : public protocol::http1::HttpHandler {
   const ports::Clock& clock_;
   WorkerCells& cells_;
   const AccessControl* access_;
-  SideWork side_work_;
+  SideWork reading_;
+  SideWork writing_;
   protocol::json::JsonParser parser_;
   std::unordered_map<uint64_t, std::unique_ptr<Call>> calls_;  // by exchange; never iterated
 };

@@ -66,7 +66,7 @@ class HttpFrontTest : public testing::Test {
         GatewayPorts{loop_, loop_, loop_, directory_, telemetry_, access_log_, nullptr, &answers_},
         options);
     front_ = std::make_unique<HttpFront>(
-        HttpFrontPorts{*gateway_, loop_, telemetry_, loop_, access, &jobs_});
+        HttpFrontPorts{*gateway_, loop_, telemetry_, loop_, access, &jobs_, &jobs_});
   }
 
   static std::string body_of(int64_t count) {
@@ -250,6 +250,23 @@ TEST_F(HttpFrontTest, AnswersThatWaitForTheirClientsAreBounded) {
   const uint64_t next = post(body);
   answer(1 << 20);
   EXPECT_EQ(responses_.status(next), 200);
+}
+
+TEST_F(HttpFrontTest, AnswersThatWaitForTheirTextAreBounded) {
+  const std::string body = R"({"inputs":[{"name":"x","datatype":"FP32","shape":[1],"data":[1]}]})";
+  std::vector<uint64_t> ids;
+  for (int i = 0; i < 3; ++i) {
+    ids.push_back(post(body));
+    answer(1 << 18);  // 1 MiB, held at 4
+  }
+  EXPECT_EQ(jobs_.waiting(), 2U);
+  EXPECT_EQ(responses_.status(ids[2]), 503);
+  EXPECT_EQ(answers_.used(), 8U << 20);
+  jobs_.run_all();
+  turn();
+  EXPECT_EQ(responses_.status(ids[0]), 200);
+  EXPECT_EQ(responses_.status(ids[1]), 200);
+  EXPECT_LT(answers_.used(), 2U << 20);  // 2 bytes a number now
 }
 
 TEST_F(HttpFrontTest, HealthIsAnsweredWithoutAKeyWithASlashAndToHead) {
