@@ -93,6 +93,7 @@ class HttpFrontTest : public testing::Test {
     const auto storage = std::make_shared<std::string>(std::move(body));
     out.body = std::string_view(*storage).substr(0, size);
     out.body_storage = storage;
+    body_ = storage;
     front_->on_request(ExchangeId(++last_), std::move(out), responses_);
     return last_;
   }
@@ -103,6 +104,7 @@ class HttpFrontTest : public testing::Test {
     ports::EngineEnd end;
     end.result.outputs = {{"y", DataType::kFp32, {count}, std::as_bytes(std::span(*numbers))}};
     end.result.storage = {numbers};
+    numbers_ = numbers;
     ASSERT_TRUE(engine_->end_first(std::move(end)));
     turn();
   }
@@ -124,6 +126,8 @@ class HttpFrontTest : public testing::Test {
   Responses responses_;
   std::unique_ptr<Gateway> gateway_;
   std::unique_ptr<HttpFront> front_;
+  std::weak_ptr<const void> body_;     // of the latest post()
+  std::weak_ptr<const void> numbers_;  // of the latest answer()
   uint64_t last_ = 0;
 };
 
@@ -184,6 +188,15 @@ TEST_F(HttpFrontTest, AClientThatGoesWhileAJobReadsIsDropped) {
   EXPECT_EQ(refused(EndReason::kClientGone), 1U);
 }
 
+TEST_F(HttpFrontTest, ABodyIsFreedWithItsClientThoughItsJobWaits) {
+  const uint64_t id = post(body_of(kMany));
+  EXPECT_FALSE(body_.expired());
+  front_->on_client_gone(ExchangeId(id));
+  turn();
+  EXPECT_EQ(jobs_.waiting(), 1U);
+  EXPECT_TRUE(body_.expired());
+}
+
 TEST_F(HttpFrontTest, WhatAJobReadsIsInFlight) {
   make_front({.max_in_flight = 1, .max_bytes = 64 << 20});
   const uint64_t large = post(body_of(kMany));
@@ -223,6 +236,16 @@ TEST_F(HttpFrontTest, AClientThatGoesWhileAJobWritesEndsOnce) {
   jobs_.run_all();
   turn();
   EXPECT_EQ(ended(EndReason::kOk), 0U);
+}
+
+TEST_F(HttpFrontTest, AResultIsFreedWithItsClientThoughItsJobWaits) {
+  const uint64_t id = post(body_of(1));
+  answer(kMany);
+  EXPECT_FALSE(numbers_.expired());
+  front_->on_client_gone(ExchangeId(id));
+  turn();
+  EXPECT_EQ(jobs_.waiting(), 1U);
+  EXPECT_TRUE(numbers_.expired());
 }
 
 TEST_F(HttpFrontTest, ADeadlineHoldsWhileAJobWrites) {
