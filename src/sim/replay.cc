@@ -17,10 +17,6 @@ namespace {
 using protocol::decision_log::LineWriter;
 using protocol::decision_log::LogLine;
 
-// Of a setup in a log from outside.
-constexpr uint32_t kMostInstances = 4096;
-constexpr uint32_t kMostBatch = 1U << 24;
-
 // What a service decides again, as lines.
 class Lines final : public ports::DecisionSink {
  public:
@@ -165,8 +161,8 @@ class Replay::Part {
     result.name = std::move(name);
   }
 
-  void set_up(const LogLine& line);
   // The difference, or nothing.
+  std::optional<ReplayDifference> set_up(const LogLine& line, uint64_t number);
   Result<std::optional<ReplayDifference>, std::string> input(const LogLine& line, uint64_t number);
   std::optional<ReplayDifference> decision(const LogLine& line, std::string_view text,
                                            uint64_t number);
@@ -181,6 +177,7 @@ class Replay::Part {
   ReplayResult::Part result;
 
  private:
+  std::optional<ReplayDifference> undecided(uint64_t number);
   void stop(std::string why) {
     result.gap = gap_.empty() ? std::move(why) : gap_;
     decider_.reset();
@@ -196,20 +193,25 @@ class Replay::Part {
 };
 
 // Also in the middle of a file: a later process went on with it.
-void Replay::Part::set_up(const LogLine& line) {
-  lines_.list.clear();
+std::optional<ReplayDifference> Replay::Part::set_up(const LogLine& line, uint64_t number) {
+  if (auto missing = undecided(number)) return missing;
   next_entry_ = 1;
   next_sequence_ = 1;
-  if (stopped()) return;
+  if (stopped()) return std::nullopt;
   if (const auto* setup = std::get_if<DispatcherSetup>(&line.setup)) {
-    const ModelConfig& config = setup->config;
-    if (config.instance_count > kMostInstances || config.max_batch_size > kMostBatch) {
-      return stop("its setup has too many instances, or too large a batch");
-    }
     decider_ = std::make_unique<DispatcherAgain>(*setup, lines_);
   } else {
     decider_ = std::make_unique<AdmissionAgain>(std::get<AdmissionSetup>(line.setup), lines_);
   }
+  return std::nullopt;
+}
+
+// What was decided again for the inputs so far, and is not in the log.
+std::optional<ReplayDifference> Replay::Part::undecided(uint64_t number) {
+  if (lines_.list.empty()) return std::nullopt;
+  if (gap_.empty()) return ReplayDifference{number, "", lines_.list.front()};
+  stop("");
+  return std::nullopt;
 }
 
 Result<std::optional<ReplayDifference>, std::string> Replay::Part::input(const LogLine& line,
@@ -224,11 +226,8 @@ Result<std::optional<ReplayDifference>, std::string> Replay::Part::input(const L
                      line.entry - 1));
     return std::nullopt;
   }
-  if (!lines_.list.empty()) {
-    if (gap_.empty()) return ReplayDifference{number, "", lines_.list.front()};
-    stop("");
-    return std::nullopt;
-  }
+  if (auto missing = undecided(number)) return missing;
+  if (stopped()) return std::nullopt;
   gap_.clear();  // it took nothing of this service
   ++next_entry_;
   ++result.inputs;
@@ -288,8 +287,8 @@ Result<bool, std::string> Replay::feed(std::string_view text) {
       part_of(*line).on_gap(place(fmt::format("{} records were not written here", line->count)));
       return true;
     case LogLine::Kind::kSetup:
-      part_of(*line).set_up(*line);
-      return true;
+      found = part_of(*line).set_up(*line, line_);
+      break;
     case LogLine::Kind::kInput: {
       auto entered = part_of(*line).input(*line, line_);
       if (!entered.has_value()) return fail(place(entered.error()));

@@ -134,6 +134,21 @@ TEST(Replay, ALaterProcessGoesOnInTheSameFile) {
   EXPECT_EQ(result.decisions(), first + replay(more).decisions());
 }
 
+TEST(Replay, ALaterSetupDoesNotHideADecisionThatIsMissing) {
+  const auto writer = protocol::decision_log::LineWriter::of_worker(2);
+  const std::string setup = writer.setup(AdmissionSetup{.max_in_flight = 1, .max_bytes = 100});
+  const std::string full =
+      writer.input({.entry = 1, .kind = InputKind::kAdmission, .in_flight = 1});
+  ReplayResult result = replay({setup, full, setup});
+  ASSERT_NE(result.difference, nullptr);
+  EXPECT_EQ(result.difference->line, 3U);
+  EXPECT_EQ(result.difference->recorded, "");
+  EXPECT_NE(result.difference->replayed, "");
+  result = replay({setup, full, R"({"dropped_lines":1})", setup, full});
+  EXPECT_EQ(result.difference, nullptr);
+  EXPECT_FALSE(result.complete());
+}
+
 TEST(Replay, RefusesWhatIsNoDecisionLog) {
   for (const char* line : {"", "{}", "[1]", R"({"model":"m","version":1})",
                            R"({"model":"m","version":1,"in":"submit","entry":1,"colour":2})",

@@ -26,7 +26,7 @@ void BatchQueues::push(Slot slot, const QueuedCall& call, uint64_t hash, KeyInde
   if (!call.queue_deadline.is_never()) {
     by_queue_deadline_.insert({call.queue_deadline, call.sequence, slot});
   }
-  if (call.level >= calls_by_level_.size()) calls_by_level_.resize(call.level + 1);
+  if (call.level >= calls_by_level_.size()) calls_by_level_.resize(size_t{call.level} + 1);
   ++calls_by_level_[call.level];
   ++calls_;
   items_ += call.items;

@@ -123,5 +123,26 @@ TEST(DecisionLog, RefusesWhatItDoesNotKnow) {
   }
 }
 
+TEST(DecisionLog, RefusesNumbersThatNoServerHas) {
+  LineParser parser;
+  const std::string head = R"({"model":"m","setup":{)";
+  for (const char* setup : {R"("batching":{"priority_levels":256})", R"("patience_ns":0)",
+                            R"("ageing_ns":86400000000000)", R"("instances":256)"}) {
+    EXPECT_TRUE(parser.parse(head + setup + "}}").has_value()) << setup;
+  }
+  for (const char* setup :
+       {R"("batching":{"priority_levels":257})", R"("batching":{"priority_levels":4294967295})",
+        R"("batching":{"default_level":257})", R"("batching":{"level_policies":[{"level":257}]})",
+        R"("batching":{"max_delay_ns":-1})", R"("patience_ns":-1)", R"("ageing_ns":86400000000001)",
+        R"("ageing_ns":-1)", R"("hand_over_ns":9223372036854775807)", R"("instances":257)",
+        R"("max_batch_size":65537)"}) {
+    EXPECT_FALSE(parser.parse(head + setup + "}}").has_value()) << setup;
+  }
+  for (const char* time : {R"("t_ns":-1)", R"("t_ns":1,"deadline_ns":9223372036854775806)"}) {
+    const std::string line = R"({"model":"m","in":"submit","entry":1,)" + std::string(time) + "}";
+    EXPECT_FALSE(parser.parse(line).has_value()) << line;
+  }
+}
+
 }  // namespace
 }  // namespace baton::protocol::decision_log

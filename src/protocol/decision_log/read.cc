@@ -1,6 +1,7 @@
 #include <array>
 #include <limits>
 #include <optional>
+#include <string>
 
 #include "protocol/decision_log/decision_log.h"
 
@@ -13,26 +14,34 @@ bool unknown(std::string_view key, JsonValue& value) {
   return value.fail("unknown field \"" + std::string(key) + "\"");
 }
 
-bool read_uint32(JsonValue& value, uint32_t& out) {
+// Of a log from outside. Counts as in config.pbtxt; times such that sums of them fit.
+constexpr uint32_t kMostLevels = 256;
+constexpr uint32_t kMostInstances = 256;
+constexpr uint32_t kMostBatch = 1U << 16;
+constexpr Duration kLongest = Duration::s(86'400);
+constexpr Instant kLatest = Instant::from_ns(int64_t{1} << 62);
+
+bool read_uint32(JsonValue& value, uint32_t& out,
+                 uint32_t most = std::numeric_limits<uint32_t>::max()) {
   uint64_t number = 0;
   if (!value.read_uint64(number)) return false;
-  if (number > std::numeric_limits<uint32_t>::max()) return value.fail("a number is too large");
+  if (number > most) return value.fail("a number is above " + std::to_string(most));
   out = static_cast<uint32_t>(number);
   return true;
 }
 
 bool read_ns(JsonValue& value, Duration& out) {
   int64_t ns = 0;
-  const bool ok = value.read_int64(ns);
+  if (!value.read_int64(ns)) return false;
   out = Duration::ns(ns);
-  return ok;
+  return (out >= Duration() && out <= kLongest) || value.fail("a span is not of 0 to a day");
 }
 
 bool read_ns(JsonValue& value, Instant& out) {
   int64_t ns = 0;
-  const bool ok = value.read_int64(ns);
+  if (!value.read_int64(ns)) return false;
   out = Instant::from_ns(ns);
-  return ok;
+  return (out >= Instant() && out <= kLatest) || value.fail("a time is not of 0 to 2^62 ns");
 }
 
 // Reads a word of a closed list.
@@ -57,7 +66,8 @@ bool read_level_policies(JsonValue& array, std::map<uint32_t, QueuePolicy>& poli
     uint32_t level = 0;
     QueuePolicy policy;
     const bool ok = element.each_field([&](std::string_view key, JsonValue& value) {
-      return key == "level" ? read_uint32(value, level) : read_policy_field(key, value, policy);
+      return key == "level" ? read_uint32(value, level, kMostLevels)
+                            : read_policy_field(key, value, policy);
     });
     policies[level] = policy;
     return ok;
@@ -68,8 +78,10 @@ bool read_batching(JsonValue& object, BatchingConfig& batching) {
   return object.each_field([&](std::string_view key, JsonValue& value) {
     if (key == "enabled") return value.read_bool(batching.enabled);
     if (key == "max_delay_ns") return read_ns(value, batching.max_delay);
-    if (key == "priority_levels") return read_uint32(value, batching.priority_levels);
-    if (key == "default_level") return read_uint32(value, batching.default_priority_level);
+    if (key == "priority_levels") return read_uint32(value, batching.priority_levels, kMostLevels);
+    if (key == "default_level") {
+      return read_uint32(value, batching.default_priority_level, kMostLevels);
+    }
     if (key == "level_policies") return read_level_policies(value, batching.level_policies);
     if (key == "preferred_sizes") {
       return value.each_element([&](JsonValue& element) {
@@ -106,8 +118,12 @@ bool skip_version(JsonValue& value) {
 bool read_dispatcher_setup(JsonValue& object, DispatcherSetup& setup) {
   const bool ok = object.each_field([&](std::string_view key, JsonValue& value) {
     if (key == "baton") return skip_version(value);
-    if (key == "max_batch_size") return read_uint32(value, setup.config.max_batch_size);
-    if (key == "instances") return read_uint32(value, setup.config.instance_count);
+    if (key == "max_batch_size") {
+      return read_uint32(value, setup.config.max_batch_size, kMostBatch);
+    }
+    if (key == "instances") {
+      return read_uint32(value, setup.config.instance_count, kMostInstances);
+    }
     if (key == "batching") return read_batching(value, setup.config.batching);
     if (key == "max_items") return value.read_uint64(setup.limits.max_items);
     if (key == "max_bytes") return value.read_uint64(setup.limits.max_bytes);

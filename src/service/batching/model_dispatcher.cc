@@ -66,6 +66,10 @@ size_t text_index(DecisionReason limit) {
   }
 }
 
+bool exceeds(uint64_t held, uint64_t more, uint64_t limit) {
+  return more > limit || held > limit - more;
+}
+
 bool is_deadline(EndReason reason) {
   return reason == EndReason::kDeadlineQueued || reason == EndReason::kDeadlineRunning;
 }
@@ -164,10 +168,10 @@ ModelDispatcher::Limit ModelDispatcher::limit_reached(const policy::QueuedCall& 
   if (call.queue_deadline <= now_) {
     return {DecisionReason::kDeadlinePassed, EndReason::kDeadlineQueued};
   }
-  if (queues_.items() + call.items > options_.limits.max_items) {
+  if (exceeds(queues_.items(), call.items, options_.limits.max_items)) {
     return {DecisionReason::kItemsLimit};
   }
-  if (queues_.bytes() + call.bytes > options_.limits.max_bytes) {
+  if (exceeds(queues_.bytes(), call.bytes, options_.limits.max_bytes)) {
     return {DecisionReason::kBytesLimit};
   }
   const uint64_t most = level_policy(call.level).max_queue_size;
