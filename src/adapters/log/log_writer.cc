@@ -17,6 +17,10 @@ namespace {
 
 constexpr size_t kKeptBytes = 1 << 20;  // a buffer that a burst made larger is given back
 
+std::string missing_line(uint64_t count) {
+  return "{\"dropped_lines\":" + std::to_string(count) + "}\n";
+}
+
 }  // namespace
 
 LogWriter::LogWriter(int descriptor, bool owned) : descriptor_(descriptor), owned_(owned) {
@@ -41,7 +45,7 @@ void LogWriter::write(std::string_view line) {
   {
     const std::lock_guard lock(mutex_);
     if (lines_ >= kMostLines || queued_.size() + line.size() + 1 > kMostBytes) {
-      ++dropped_;
+      ++refused_;
       return;
     }
     first = lines_++ == 0;
@@ -52,11 +56,10 @@ void LogWriter::write(std::string_view line) {
 
 uint64_t LogWriter::dropped() const {
   const std::lock_guard lock(mutex_);
-  return dropped_;
+  return refused_ + lost_;
 }
 
 void LogWriter::run() {
-  uint64_t reported = 0;
   std::string taken;
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -66,16 +69,35 @@ void LogWriter::run() {
     taken.clear();
     std::swap(taken, queued_);  // the two keep their memory
     lines_ = 0;
-    const uint64_t dropped = dropped_;
+    const uint64_t refused = refused_;
     lock.unlock();
-    if (dropped != reported) {
-      taken += "{\"dropped_lines\":" + std::to_string(dropped - reported) + "}\n";
-      reported = dropped;
-    }
-    write_all(taken);
+    const uint64_t lost = write_lines(taken, refused);
     if (taken.capacity() > kKeptBytes) taken = {};
     lock.lock();
+    lost_ += lost;
   }
+}
+
+// Lines that an earlier write lost are missing before these, lines without room behind them.
+uint64_t LogWriter::write_lines(std::string& lines, uint64_t refused) {
+  const size_t body = lines.size();
+  if (refused != told_refused_) lines += missing_line(refused - told_refused_);
+  std::string head = torn_ ? "\n" : "";
+  if (untold_lost_ > 0) head += missing_line(untold_lost_);
+  if (!head.empty()) lines.insert(0, head);
+
+  const size_t written = write_all(lines);
+  if (written > 0) torn_ = lines[written - 1] != '\n';
+  if (written >= head.size()) untold_lost_ = 0;
+  if (written == lines.size()) {
+    told_refused_ = refused;
+    return 0;
+  }
+  const std::string_view queued = std::string_view(lines).substr(0, head.size() + body);
+  const size_t from = std::max(std::min(written, queued.size()), head.size());
+  const auto lost = static_cast<uint64_t>(std::ranges::count(queued.substr(from), '\n'));
+  untold_lost_ += lost;
+  return lost;
 }
 
 // False when the process ends and nobody has read for a second.
@@ -89,18 +111,19 @@ bool LogWriter::wait_writable() {
   return false;
 }
 
-void LogWriter::write_all(std::string_view text) {
+size_t LogWriter::write_all(std::string_view text) {
   // What a pipe takes without waiting once it is writable.
   constexpr size_t kPipeStep = 4096;
   size_t done = 0;
   while (done < text.size()) {
-    if (!regular_ && !wait_writable()) return;
+    if (!regular_ && !wait_writable()) return done;
     const size_t step = regular_ ? text.size() - done : std::min(text.size() - done, kPipeStep);
     const ssize_t n = ::write(descriptor_, text.data() + done, step);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // a full disk or a closed pipe: serving goes on without a log
+    if (n <= 0) return done;  // a full disk or a closed pipe: serving goes on without a log
     done += static_cast<size_t>(n);
   }
+  return done;
 }
 
 std::unique_ptr<LogWriter> open_log(const std::string& path) {

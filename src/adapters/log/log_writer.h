@@ -28,21 +28,30 @@ class LogWriter final : public ports::LogSink {
   // Writes what is queued; gives up when the descriptor takes nothing for a second.
   ~LogWriter() override;
   void write(std::string_view line) override;
+  // Lines for which there was no room, and those that the descriptor did not take.
   [[nodiscard]] uint64_t dropped() const;
 
  private:
   void run();
-  void write_all(std::string_view text);
+  // Returns how many lines were lost; `refused`, how many found no room until now.
+  uint64_t write_lines(std::string& lines, uint64_t refused);
+  // Returns how much was written.
+  size_t write_all(std::string_view text);
   [[nodiscard]] bool wait_writable();
 
   const int descriptor_;
   const bool owned_;
   mutable std::mutex mutex_;
   std::condition_variable woken_;
-  std::string queued_;  // lines with their line feeds
-  size_t lines_ = 0;    // in queued_
-  uint64_t dropped_ = 0;
+  std::string queued_;    // lines with their line feeds
+  size_t lines_ = 0;      // in queued_
+  uint64_t refused_ = 0;  // lines without room
+  uint64_t lost_ = 0;     // lines that the descriptor did not take
   std::atomic<bool> stop_{false};
+  // Of the writing thread.
+  bool torn_ = false;          // the last line written has no line feed
+  uint64_t told_refused_ = 0;  // what is written of the counts
+  uint64_t untold_lost_ = 0;
   bool regular_ = false;  // a file: never makes its writer wait for a reader
   std::thread thread_;
 };

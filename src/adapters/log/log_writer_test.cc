@@ -1,11 +1,15 @@
 #include "adapters/log/log_writer.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <fstream>
+#include <iterator>
 #include <string>
+#include <thread>
 
 namespace baton::adapters::log {
 namespace {
@@ -34,6 +38,39 @@ TEST(LogWriter, EndsThoughNobodyReadsThePipe) {
     for (int i = 0; i < 100; ++i) writer.write(std::string(10'000, 'x'));
   }
   close(ends[0]);
+}
+
+TEST(LogWriter, CountsTheLinesThatNobodyReadAnyMore) {
+  signal(SIGPIPE, SIG_IGN);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  close(ends[0]);
+  LogWriter writer(ends[1], true);
+  for (int i = 0; i < 100; ++i) writer.write("x");
+  while (writer.dropped() < 100) std::this_thread::yield();
+  EXPECT_EQ(writer.dropped(), 100U);
+}
+
+// A file that may not grow takes a part of a line, then nothing; then it may grow again.
+TEST(LogWriter, SaysWhatWasLostOnALineOfItsOwn) {
+  signal(SIGXFSZ, SIG_IGN);
+  std::string path = testing::TempDir() + "baton_log_XXXXXX";
+  const int descriptor = mkstemp(path.data());
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{7, before.rlim_max};
+  {
+    LogWriter writer(descriptor, true);
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+    for (const char* line : {"one", "twotwo", "three"}) writer.write(line);
+    while (writer.dropped() < 2) std::this_thread::yield();
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    writer.write("four");
+  }
+  std::ifstream in(path);
+  const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  EXPECT_EQ(text, "one\ntwo\n{\"dropped_lines\":2}\nfour\n");
+  unlink(path.c_str());
 }
 
 TEST(LogWriter, APathThatCannotBeOpenedIsSaid) {
