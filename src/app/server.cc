@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -65,6 +66,9 @@ class Server {
         engines_(options_.config, clock_, log_, cpus_) {}
 
   Result<int, LoadFailure> run();
+  // These two on any thread, before run() and within it. The first ends it in order.
+  void end(int number);
+  void tell_ignored(int number);
 
  private:
   [[nodiscard]] const ServerConfig& config() const { return options_.config; }
@@ -82,9 +86,8 @@ class Server {
   void start_threads();
   void write_decisions();
   void write_decisions_periodically();
-  void tell_ignored(int number);
   void begin_end(int number);
-  void drain();
+  void drain(Instant deadline);
   void finish();
 
   const ServeOptions options_;
@@ -117,6 +120,36 @@ class Server {
   std::optional<uint16_t> grpc_port_;
   std::atomic<uint64_t> decisions_missed_{0};
   size_t draining_ = 0;
+  std::atomic<bool> ending_{false};
+};
+
+// The server while it hears of signals. One that comes before is handed over late, one that comes
+// after finds the end under way.
+class Hearing {
+ public:
+  void begin(Server& server) {
+    const std::lock_guard lock(mutex_);
+    server_ = &server;
+    if (number_ != 0) server.end(number_);
+  }
+  void over() {
+    const std::lock_guard lock(mutex_);
+    server_ = nullptr;
+  }
+  void on_end(int number) {
+    const std::lock_guard lock(mutex_);
+    number_ = number;
+    if (server_ != nullptr) server_->end(number);
+  }
+  void on_ignored(int number) {
+    const std::lock_guard lock(mutex_);
+    if (server_ != nullptr) server_->tell_ignored(number);
+  }
+
+ private:
+  std::mutex mutex_;
+  Server* server_ = nullptr;
+  int number_ = 0;
 };
 
 Result<void, LoadFailure> Server::load_access() {
@@ -260,6 +293,10 @@ void Server::start_threads() {
 
 Result<int, LoadFailure> Server::run() {
   BATON_TRY(prepare());
+  if (ending_) {
+    log_.log(ports::LogLevel::kInfo, "stopped before it served");
+    return 0;
+  }
   using adapters::jobs::JobPool;
   using adapters::jobs::JobPoolOptions;
   jobs_ = std::make_unique<JobPool>(
@@ -281,19 +318,19 @@ Result<int, LoadFailure> Server::run() {
                             config().required_models});
   make_workers();
   BATON_TRY(listen());
-  const ShutdownConfig& shutdown = config().shutdown;
-  const Duration bound = shutdown.lame_duck + shutdown.drain + shutdown.stop;
-  EndWatch signals({SIGTERM, SIGINT}, std::chrono::milliseconds(bound.ms()),
-                   [this](int number) { controller_.post([this, number] { begin_end(number); }); },
-                   {{SIGHUP, SIGUSR1, SIGUSR2}, [this](int number) { tell_ignored(number); }});
   auto started = fleet_->start();
   start_threads();
   auto written = started.has_value() ? write_ports() : started;
   if (written.has_value()) {
     fleet_->save_curves_periodically(controller_);
     write_decisions_periodically();
-    controller_.run();
+  } else {
+    controller_.post([this] {
+      jobs_->cancel();
+      drain(clock_.now());  // clients may be there already
+    });
   }
+  controller_.run();
   finish();
   if (!written.has_value()) return fail(std::move(written).error());
   return 0;
@@ -312,6 +349,11 @@ void Server::write_decisions_periodically() {
   controller_.arm(clock_.now() + kDecisionsEvery, [this] { write_decisions_periodically(); });
 }
 
+void Server::end(int number) {
+  ending_ = true;
+  controller_.post([this, number] { begin_end(number); });
+}
+
 void Server::tell_ignored(int number) {
   const char* name = number == SIGHUP ? "SIGHUP" : number == SIGUSR1 ? "SIGUSR1" : "SIGUSR2";
   log_.log(ports::LogLevel::kWarning, std::string(name) + ": ignored, nothing is bound to it");
@@ -324,13 +366,14 @@ void Server::begin_end(int number) {
                                        std::to_string(lame_duck.ms()) + " ms");
   fleet_->begin_lame_duck();
   jobs_->cancel();  // nobody waits for models that still load
-  controller_.arm(clock_.now() + lame_duck, [this] { drain(); });
+  controller_.arm(clock_.now() + lame_duck,
+                  [this] { drain(clock_.now() + config().shutdown.drain); });
 }
 
-void Server::drain() {
+void Server::drain(Instant deadline) {
+  if (draining_ > 0) return;
   draining_ = servers_.size() + (grpc_ ? 1 : 0);
   log_.log(ports::LogLevel::kInfo, "draining");
-  const Instant deadline = clock_.now() + config().shutdown.drain;
   const auto done = [this] {
     controller_.post([this] {
       if (--draining_ == 0) controller_.stop();
@@ -392,8 +435,19 @@ Result<int, LoadFailure> run_server(const ServeOptions& options) {
   signal(SIGPIPE, SIG_IGN);
   block_signals({SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2});
   raise_descriptor_limit();
+  const ShutdownConfig& shutdown = options.config.shutdown;
+  const Duration bound = shutdown.lame_duck + shutdown.drain + shutdown.stop;
+  Hearing hearing;
+  // Around the server: from its first step to its last destructor a signal ends it in time.
+  const EndWatch signals(
+      {SIGTERM, SIGINT}, std::chrono::milliseconds(bound.ms()),
+      [&](int number) { hearing.on_end(number); },
+      {{SIGHUP, SIGUSR1, SIGUSR2}, [&](int number) { hearing.on_ignored(number); }});
   Server server(options);
-  return server.run();
+  hearing.begin(server);
+  auto result = server.run();
+  hearing.over();
+  return result;
 }
 
 }  // namespace baton::app

@@ -1,9 +1,11 @@
 """Start, readiness and end of a server: SIGTERM under load loses nothing."""
 
 import json
+import os
 import pathlib
 import queue
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -109,6 +111,52 @@ def test_the_end_is_bounded_by_the_configured_time(make_server, tmp_path):
         running.terminate()
         assert running.wait_exit(20) == 3
     assert 0.4 < time.monotonic() - terminated < 1.5
+
+
+def begin_serve(folder, *arguments):
+    """A `baton serve` that may never come to write its ports; its log is `folder/server.log`."""
+    (folder / "models").mkdir()
+    command = [server.binary(), "serve", folder / "models", "--host", server.HOST, "--http-port", 0, "--grpc-port", 0,
+               "--metrics-port", 0, *arguments]
+    with open(folder / "server.log", "wb") as log:
+        return subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+
+def test_sigterm_ends_a_start_that_hangs_in_the_configured_time(tmp_path):
+    os.mkfifo(tmp_path / "access")  # its opening waits for a reader that never comes
+    (tmp_path / "baton.yaml").write_text("version: 1\nshutdown: { lame_duck: 0s, drain: 200ms, stop: 300ms }\n")
+    process = begin_serve(tmp_path, "--access-log", tmp_path / "access", "-c", tmp_path / "baton.yaml")
+    try:
+        status = pathlib.Path(f"/proc/{process.pid}/status")
+
+        def hears():
+            masks = [int(line.split()[1], 16) for line in status.read_text().splitlines() if line.startswith("SigBlk")]
+            return masks[0] >> (signal.SIGTERM - 1) & 1
+        server.wait_for(hears, 20, "that it waits for signals")
+        process.terminate()
+        assert process.wait(5) == 3
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_start_that_fails_closes_the_connections_it_has(tmp_path):
+    (tmp_path / "ports" / "full").mkdir(parents=True)  # cannot be replaced by a file
+    os.mkfifo(tmp_path / "ports.part")
+    process = begin_serve(tmp_path, "--ports-file", tmp_path / "ports")
+    try:
+        def port():
+            return re.search(r"http    on [0-9.]+:(\d+)", (tmp_path / "server.log").read_text())
+        with raw_http.Connection(int(server.wait_for(port, 20, "a port")[1])) as connection:
+            connection.send(raw_http.post("/v2/models/m/infer", b"x" * 100)[:-50])  # half a body
+            with open(tmp_path / "ports.part", "rb") as part:  # it goes on, and finds that it cannot
+                assert part.read() != b""
+            assert process.wait(10) == 1
+        text = (tmp_path / "server.log").read_text()
+        assert "the ports file cannot be written" in text and "draining" in text, text
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_sigterm_cuts_a_warm_up_run_short(make_server, tmp_path):
