@@ -2,22 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <string>
 #include <thread>
 
 #include "ports/testing/manual_clock.h"
+#include "ports/testing/steady_clock.h"
 
 namespace baton::adapters {
 namespace {
-
-class RealClock final : public ports::Clock {
- public:
-  [[nodiscard]] Instant now() const override {
-    return Instant::from_ns(std::chrono::steady_clock::now().time_since_epoch().count());
-  }
-  [[nodiscard]] WallTime wall() const override { return {}; }
-};
 
 TEST(ControlLoop, OrdersByTimeThenTimersBeforeTasksThenAsTheyCame) {
   ports::testing::ManualClock clock;
@@ -59,7 +51,7 @@ TEST(ControlLoop, ACancelledTimerDoesNotFire) {
 }
 
 TEST(ControlLoop, WaitsForATimerAndWakesForAPostOfAnotherThread) {
-  const RealClock clock;
+  const ports::testing::SteadyClock clock;
   ControlLoop loop(clock);
   const Instant due = clock.now() + Duration::ms(20);
   Instant fired;

@@ -4,26 +4,18 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <thread>
 
 #include "adapters/instances/instance_engine.h"
 #include "base/random.h"
 #include "ports/testing/loop_executor.h"
+#include "ports/testing/steady_clock.h"
 #include "service/batching/model_dispatcher.h"
 #include "service/batching/permits.h"
 #include "service/telemetry/decision_ring.h"
 
 namespace baton::adapters {
 namespace {
-
-class SteadyClock final : public ports::Clock {
- public:
-  [[nodiscard]] Instant now() const override {
-    return Instant::from_ns(std::chrono::steady_clock::now().time_since_epoch().count());
-  }
-  [[nodiscard]] WallTime wall() const override { return {}; }
-};
 
 // Takes a little while, fails now and then, and ends early when told.
 class BusyInstance final : public ports::RuntimeInstance {
@@ -110,7 +102,7 @@ std::unique_ptr<InstanceEngine> make_engine(const ports::Clock& clock, ports::De
 TEST(InstanceEngineStress, EveryCallEndsOnceWhateverTheThreadsDo) {
   constexpr uint64_t kClients = 4;
   constexpr uint64_t kCalls = 3000;
-  SteadyClock clock;
+  ports::testing::SteadyClock clock;
   service::DecisionRing ring;
   auto permits = std::make_shared<CpuPermits>(std::make_unique<service::LedgerPermits>(2));
   // Two models share the permits; the short one is run inline when it is idle.
@@ -136,7 +128,7 @@ TEST(InstanceEngineStress, EveryCallEndsOnceWhateverTheThreadsDo) {
 }
 
 TEST(InstanceEngineStress, StoppingUnderLoadEndsEveryCall) {
-  SteadyClock clock;
+  ports::testing::SteadyClock clock;
   for (uint64_t round = 0; round < 20; ++round) {
     service::DecisionRing ring;
     auto permits = std::make_shared<CpuPermits>(std::make_unique<service::LedgerPermits>(1));

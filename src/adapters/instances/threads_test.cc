@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
-#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -12,19 +11,11 @@
 #include "adapters/instances/instance_engine.h"
 #include "ports/testing/fake_engine.h"
 #include "ports/testing/fake_runtime.h"
+#include "ports/testing/steady_clock.h"
 #include "service/batching/permits.h"
 
 namespace baton::adapters {
 namespace {
-
-Instant steady_now() {
-  return Instant::from_ns(std::chrono::steady_clock::now().time_since_epoch().count());
-}
-
-struct SteadyClock final : ports::Clock {
-  [[nodiscard]] Instant now() const override { return steady_now(); }
-  [[nodiscard]] WallTime wall() const override { return {}; }
-};
 
 std::shared_ptr<CpuPermits> make_permits(uint32_t count) {
   return std::make_shared<CpuPermits>(std::make_unique<service::LedgerPermits>(count));
@@ -80,7 +71,7 @@ std::vector<std::unique_ptr<ports::RuntimeInstance>> one_instance() {
 }
 
 TEST(InstanceThread, AsksAgainWhenItWasToldTo) {
-  SteadyClock clock;
+  ports::testing::SteadyClock clock;
   auto dispatcher = std::make_unique<EmptyDispatcher>(Duration::ms(2));
   EmptyDispatcher* asked = dispatcher.get();
   InstanceEngine engine(std::move(dispatcher), one_instance(), make_permits(1), clock,
@@ -95,7 +86,7 @@ TEST(InstanceThread, IsPinnedAndNamedAndReportsWhatTheKernelSays) {
   ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
   int cpu = 0;
   while (!CPU_ISSET(static_cast<size_t>(cpu), &allowed)) ++cpu;
-  SteadyClock clock;
+  ports::testing::SteadyClock clock;
   InstanceEngine engine(std::make_unique<EmptyDispatcher>(Duration::s(1)), one_instance(),
                         make_permits(1), clock, {.name = "a-rather-long-name", .cpus = {cpu}});
   const std::vector<Placement> placements = engine.placements();
@@ -106,7 +97,7 @@ TEST(InstanceThread, IsPinnedAndNamedAndReportsWhatTheKernelSays) {
 }
 
 TEST(InstanceThread, SaysWhenItCouldNotBePinned) {
-  SteadyClock clock;
+  ports::testing::SteadyClock clock;
   InstanceEngine engine(std::make_unique<EmptyDispatcher>(Duration::s(1)), one_instance(),
                         make_permits(1), clock, {.name = "m", .cpus = {1000}});
   EXPECT_FALSE(engine.placements()[0].pinned_as_asked);
