@@ -130,15 +130,7 @@ class AdmissionAgain final : public Decider {
     const auto refused = policy::refuse_admission({input.in_flight, input.in_flight_bytes}, limits_,
                                                   {input.bytes, input.deadline}, input.now);
     if (!refused) return {};
-    lines_.record({.sequence = input.entry,
-                   .entry = input.entry,
-                   .now = input.now,
-                   .kind = DecisionKind::kRefuse,
-                   .reason = refused->limit,
-                   .request = input.request,
-                   .items = input.items,
-                   .queued = input.in_flight,
-                   .detail = input.in_flight_bytes});
+    lines_.record(policy::refusal_decision(input, refused->limit));
     return {};
   }
 

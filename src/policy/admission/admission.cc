@@ -34,4 +34,16 @@ std::optional<AdmissionRefusal> refuse_admission(const AdmissionSnapshot& snapsh
   return std::nullopt;
 }
 
+Decision refusal_decision(const DecisionInput& input, DecisionReason limit) {
+  return {.sequence = input.entry,
+          .entry = input.entry,
+          .now = input.now,
+          .kind = DecisionKind::kRefuse,
+          .reason = limit,
+          .request = input.request,
+          .items = input.items,
+          .queued = input.in_flight,
+          .detail = input.in_flight_bytes};
+}
+
 }  // namespace baton::policy

@@ -37,4 +37,8 @@ struct AdmissionRefusal {
                                                                const AdmissionRequest& request,
                                                                Instant now);
 
+// How a refusal stands in the decision log, behind the input that led to it. A request that enters
+// is decided where it queues, so each input here has one decision, of the same number.
+[[nodiscard]] Decision refusal_decision(const DecisionInput& input, DecisionReason limit);
+
 }  // namespace baton::policy

@@ -22,5 +22,25 @@ TEST(RefuseAdmission, HoldsEachLimitAndSaysWhich) {
   EXPECT_EQ(late->limit, DecisionReason::kDeadlinePassed);
 }
 
+TEST(RefusalDecision, SaysWhatTheWorkerHeld) {
+  const DecisionInput input{.entry = 7,
+                            .now = Instant::from_ns(9),
+                            .kind = InputKind::kAdmission,
+                            .request = RequestId(3),
+                            .items = 4,
+                            .in_flight = 5,
+                            .in_flight_bytes = 6};
+  const Decision decision = refusal_decision(input, DecisionReason::kInFlightLimit);
+  EXPECT_EQ(decision.sequence, 7U);
+  EXPECT_EQ(decision.entry, 7U);
+  EXPECT_EQ(decision.now, input.now);
+  EXPECT_EQ(decision.kind, DecisionKind::kRefuse);
+  EXPECT_EQ(decision.reason, DecisionReason::kInFlightLimit);
+  EXPECT_EQ(decision.request, input.request);
+  EXPECT_EQ(decision.items, 4U);
+  EXPECT_EQ(decision.queued, 5U);
+  EXPECT_EQ(decision.detail, 6U);
+}
+
 }  // namespace
 }  // namespace baton::policy

@@ -219,25 +219,17 @@ std::optional<Refusal> Gateway::refuse_entry(const RequestContext& context, uint
       policy::refuse_admission(reserved_, options_.limits, {context.bytes, context.deadline}, now);
   if (!refused) return std::nullopt;
   if (ports_.decisions != nullptr) {
-    const uint64_t number = next_decision_++;
-    ports_.decisions->input({.entry = number,
-                             .now = now,
-                             .kind = InputKind::kAdmission,
-                             .request = context.id,
-                             .items = items,
-                             .bytes = context.bytes,
-                             .deadline = context.deadline,
-                             .in_flight = reserved_.in_flight,
-                             .in_flight_bytes = reserved_.bytes});
-    ports_.decisions->record({.sequence = number,
-                              .entry = number,
+    const DecisionInput input{.entry = next_decision_++,
                               .now = now,
-                              .kind = DecisionKind::kRefuse,
-                              .reason = refused->limit,
+                              .kind = InputKind::kAdmission,
                               .request = context.id,
                               .items = items,
-                              .queued = reserved_.in_flight,
-                              .detail = reserved_.bytes});
+                              .bytes = context.bytes,
+                              .deadline = context.deadline,
+                              .in_flight = reserved_.in_flight,
+                              .in_flight_bytes = reserved_.bytes};
+    ports_.decisions->input(input);
+    ports_.decisions->record(policy::refusal_decision(input, refused->limit));
   }
   return std::move(refused->refusal);
 }
