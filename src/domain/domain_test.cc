@@ -48,6 +48,15 @@ TEST(LatencyCurve, InterpolatesAndExtrapolates) {
   EXPECT_EQ(LatencyCurve().predict(3), Duration());
 }
 
+TEST(LatencyCurve, APredictionIsNeverSoLongThatSumsOverflow) {
+  const Duration year = Duration::s(365 * 86'400);
+  const LatencyCurve one({{1, Duration::s(86'400), 1}});
+  EXPECT_EQ(one.predict(2), Duration::s(2 * 86'400));
+  EXPECT_EQ(one.predict(UINT64_MAX), year);
+  const LatencyCurve two({{1, Duration::ns(1), 1}, {2, Duration::s(86'400), 1}});
+  EXPECT_EQ(two.predict(UINT64_MAX), year + Duration::ns(1));
+}
+
 TEST(LatencyCurve, PointsFromOutsideAreACurveOrNot) {
   const Duration us = Duration::us(1);
   const auto is = [](std::vector<CurvePoint> points) { return is_curve(points); };

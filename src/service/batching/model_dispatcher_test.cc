@@ -233,6 +233,8 @@ TEST_F(Dispatcher, RefusesBeyondItsBytes) {
   request.context.bytes = 60;
   EXPECT_TRUE(submit(request).accepted);
   EXPECT_EQ(submit(request).limit, DecisionReason::kBytesLimit);
+  request.context.bytes = UINT64_MAX;  // the sum is below the limit, modulo 2^64
+  EXPECT_EQ(submit(request).limit, DecisionReason::kBytesLimit);
 }
 
 TEST_F(Dispatcher, RefusesBeyondALevelsQueueWithoutCountingWhatRunsAtOnce) {
