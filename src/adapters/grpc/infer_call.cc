@@ -18,7 +18,6 @@ namespace baton::adapters::grpc_api {
 namespace {
 
 constexpr size_t kCopyBytes = 4096;  // smaller outputs are cheaper to copy than to hand over
-constexpr size_t kUnwatchedBytes = 64 << 10;  // smaller answers cost more to watch than they hold
 // A call that is cancelled this close to its deadline has run out of time, whoever noticed first.
 constexpr Duration kDeadlineSlack = Duration::ms(5);
 
@@ -241,8 +240,10 @@ void InferCall::begin() {
         });
     return;
   }
-  worker_.executor->post([front = worker_.front, model, refusal = request.error()] {
-    front->count_refused(model, refusal);
+  message_.Clear();  // it may be waited for that the client takes its refusal
+  worker_.executor->post([self = shared_from_this(), model, refusal = request.error()] {
+    self->worker_.front->count_refused(model, refusal);
+    self->worker_.writes->watch(*self, 0);
   });
   end(refuse(context_, request.error()));
 }
@@ -265,6 +266,7 @@ void InferCall::infer(std::shared_ptr<InferRequest> request) {
 void InferCall::finish(Result<ports::InferAnswer, Refusal> answer) {
   finished_ = true;
   if (answer.has_value()) return write(*std::move(answer));
+  worker_.writes->watch(*this, 0);
   end(refuse(context_, answer.error(), source_.clock.now() >= deadline_));
 }
 
@@ -286,21 +288,8 @@ void InferCall::write(ports::InferAnswer answer) {
   // The last of them counts the answer among those that wait for clients.
   if (!answer.result.storage.empty()) held_ = std::move(answer.result.storage.back());
   const grpc::ByteBuffer bytes(slices.data(), slices.size());
-  watch_write(bytes.Length());
+  worker_.writes->watch(*this, bytes.Length());
   writer_.Finish(bytes, grpc::Status::OK, finishing_.of(shared_from_this()));
-}
-
-// Cuts a client off that does not take its answer, which counts against others' until then.
-void InferCall::watch_write(size_t bytes) {
-  if (bytes <= kUnwatchedBytes) return;
-  const auto windows = static_cast<int64_t>(bytes >> 20) + 1;
-  worker_.timers->arm(source_.clock.now() + source_.write_stall * windows,
-                      [call = weak_from_this()] {
-                        const auto self = call.lock();
-                        if (self && !self->sent_.load(std::memory_order_relaxed)) {
-                          self->context_.TryCancel();
-                        }
-                      });
 }
 
 void InferCall::has_ended(bool) {
