@@ -363,6 +363,53 @@ TEST_F(GrpcServerTest, RefusesMessagesOverTheLimit) {
       StatusCode::RESOURCE_EXHAUSTED);
 }
 
+TEST_F(GrpcServerTest, RefusesLargeQueriesBeforeTheyAreParsed) {
+  const auto code = [&](auto call) {
+    grpc::ClientContext context;
+    return call(context).error_code();
+  };
+  const std::string name((64 << 10) + 1, 'a');
+  EXPECT_EQ(code([&](grpc::ClientContext& context) {
+              grpc::health::v1::HealthCheckRequest request;
+              request.set_service(name);
+              grpc::health::v1::HealthCheckResponse out;
+              return health_->Check(&context, request, &out);
+            }),
+            StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(code([&](grpc::ClientContext& context) {
+              inference::ModelReadyRequest request;
+              request.set_name(name);
+              inference::ModelReadyResponse out;
+              return stub_->ModelReady(&context, request, &out);
+            }),
+            StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(front_.refused.load(), 2);
+}
+
+TEST_F(GrpcServerTest, CountsWhatAMessageBecomesInMemory) {
+  const auto infer = [&](const char* type, int count) {
+    ModelInferRequest message;
+    message.set_model_name("m");
+    auto* input = message.add_inputs();
+    input->set_name("x");
+    input->set_datatype(type);
+    input->add_shape(count);
+    const bool numbers = type == std::string("INT64");
+    for (int i = 0; i < count; ++i) {
+      numbers ? input->mutable_contents()->add_int64_contents(1)
+              : input->mutable_contents()->add_bytes_contents("");
+    }
+    grpc::ClientContext context;
+    ModelInferResponse response;
+    return stub_->ModelInfer(&context, message, &response).error_code();
+  };
+  EXPECT_EQ(infer("BYTES", 10'000), StatusCode::OK);
+  EXPECT_GT(front_.last_context.bytes, 320'000U);            // of 20 kB on the wire
+  EXPECT_EQ(infer("INT64", (1 << 20) + 1), StatusCode::OK);  // a mask, just after a doubling
+  EXPECT_GT(front_.last_context.bytes, 8U << 20);
+  EXPECT_EQ(infer("BYTES", 1'100'000), StatusCode::RESOURCE_EXHAUSTED);
+}
+
 TEST_F(GrpcServerTest, CancelsWhatTheClientGivesUp) {
   grpc::ClientContext context;
   ModelInferResponse response;

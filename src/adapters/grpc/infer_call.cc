@@ -58,6 +58,11 @@ void apply_grpc_deadline(const grpc::ServerContext& context, RequestContext& out
   out.deadline = out.arrival + Duration::ns(left.count());
 }
 
+// A message in memory. Raw tensors keep their size; a small INT64 in int64_contents is one byte on
+// the wire and up to 32 in memory, as fields grow by doubling; an empty string is 2 and up to 80.
+constexpr uint64_t kMostGrowth = 32;
+constexpr uint64_t kFreeGrowthBytes = 4 << 20;
+
 using ParsedMessage = std::shared_ptr<const inference::ModelInferRequest>;
 
 // The message and what it is allocated from.
@@ -84,7 +89,8 @@ Result<void, Refusal> check_entries(grpc::ByteBuffer* bytes) {
   return {};
 }
 
-Result<ParsedMessage, Refusal> parse(grpc::ByteBuffer* bytes) {
+// `held` becomes what the message counts in the limits on requests in flight.
+Result<ParsedMessage, Refusal> parse(grpc::ByteBuffer* bytes, uint64_t& held) {
   auto storage = std::make_shared<MessageStorage>();
   storage->message =
       google::protobuf::Arena::CreateMessage<inference::ModelInferRequest>(&storage->arena);
@@ -93,6 +99,14 @@ Result<ParsedMessage, Refusal> parse(grpc::ByteBuffer* bytes) {
   if (!reader.status().ok() || !storage->message->ParseFromZeroCopyStream(&reader)) {
     return fail(Refusal{EndReason::kInvalid, "the request is not a ModelInferRequest", {}});
   }
+  const uint64_t grown = storage->arena.SpaceAllocated();
+  if (grown > kMostGrowth * held + kFreeGrowthBytes) {
+    return fail(Refusal{EndReason::kTooLarge,
+                        "the message becomes more than 32 times larger in memory; send "
+                        "raw_input_contents",
+                        {}});
+  }
+  held = std::max(held, grown);
   const auto* message = storage->message;
   return ParsedMessage(std::move(storage), message);
 }
@@ -217,7 +231,7 @@ Result<std::shared_ptr<InferRequest>, Refusal> InferCall::decode(std::string& mo
   BATON_TRY(admit(context_, caller_, *worker_.front));
   BATON_ASSIGN(RequestContext context, context_of(context_, source_.clock));
   context.bytes = message_.Length();
-  BATON_ASSIGN(ParsedMessage message, parse(&message_));
+  BATON_ASSIGN(ParsedMessage message, parse(&message_, context.bytes));
   message_.Clear();  // the message has its own copy
   model = message->model_name();
   BATON_ASSIGN(auto decoded, protocol::oip_proto::decode_infer_request(std::move(message)));

@@ -3,6 +3,11 @@
 #include <utility>
 
 namespace baton::adapters::grpc_api {
+namespace {
+
+constexpr size_t kMostQueryBytes = 64 << 10;  // it holds a name and a version
+
+}  // namespace
 
 void QueryCall::await(const QuerySource& source) {
   auto call = std::make_shared<QueryCall>(source);
@@ -41,6 +46,13 @@ void QueryCall::arrived(bool ok) {
 
 void QueryCall::has_read(bool ok) {
   if (!ok) return finish({grpc::StatusCode::INVALID_ARGUMENT, "the call has no message"});
+  if (request_.Length() > kMostQueryBytes) {
+    request_.Clear();
+    worker_.executor->post([self = shared_from_this()] {
+      self->refuse_counted({EndReason::kTooLarge, "the message is larger than 64 KiB", {}});
+    });
+    return;
+  }
   worker_.executor->post([self = shared_from_this()] { (*self->method_)(self); });
 }
 
