@@ -90,7 +90,13 @@ class FakeFront final : public ports::InferenceFront {
     ++cancelled;
     sink(fail(Refusal{EndReason::kClientGone, "gone", {}}));
   }
-  void count_refused(std::string_view, const Refusal&) override { ++refused; }
+  void count_refused(const ports::Caller& caller, RequestContext context, std::string_view,
+                     const Refusal& refusal) override {
+    last_caller = caller;
+    last_context = std::move(context);
+    last_reason = refusal.reason;
+    ++refused;
+  }
   [[nodiscard]] std::optional<Refusal> refuse_caller(const ports::Caller& caller) const override {
     if (key.empty() || caller.authorization == "Bearer " + key) return std::nullopt;
     return Refusal{EndReason::kUnauthorized, "no key", {}};
@@ -121,6 +127,7 @@ class FakeFront final : public ports::InferenceFront {
   std::atomic<int> hung{0};
   std::atomic<int> cancelled{0};
   std::atomic<int> refused{0};
+  EndReason last_reason = EndReason::kOk;  // of what was refused
   ports::Caller last_caller;
   RequestContext last_context;
 
@@ -301,6 +308,37 @@ TEST_F(GrpcServerTest, RefusesMalformedRequests) {
             StatusCode::INVALID_ARGUMENT);
 }
 
+TEST_F(GrpcServerTest, TellsWhoseTheRefusedCallWas) {
+  const auto add_headers = [](grpc::ClientContext& context) {
+    context.AddMetadata("x-request-id", "r-1");
+    context.AddMetadata("x-tenant", "t-1");
+    context.AddMetadata("x-api-key", "secret");
+    context.AddMetadata("x-request-class", "urgent");
+    context.AddMetadata("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+  };
+  const auto expect_known = [&] {
+    EXPECT_EQ(front_.last_context.client_id, "r-1");
+    EXPECT_EQ(front_.last_context.tenant, "t-1");
+    EXPECT_TRUE(front_.last_context.trace.present());
+    EXPECT_GT(front_.last_context.bytes, 0U);
+    EXPECT_EQ(front_.last_caller.authorization, "Bearer secret");
+    front_.last_context = {};
+  };
+  grpc::ClientContext infer;
+  add_headers(infer);
+  ModelInferResponse response;
+  EXPECT_FALSE(stub_->ModelInfer(&infer, request("m"), &response).ok());
+  ASSERT_TRUE(eventually([&] { return front_.refused.load() == 1; }));
+  on_worker(expect_known);
+  grpc::ClientContext query;
+  add_headers(query);
+  inference::ModelMetadataRequest model;
+  model.set_name("other");
+  inference::ModelMetadataResponse metadata;
+  EXPECT_FALSE(stub_->ModelMetadata(&query, model, &metadata).ok());
+  expect_known();
+}
+
 TEST_F(GrpcServerTest, RefusesBytesThatAreNoMessage) {
   for (const char* method : {"ModelInfer", "ServerLive", "ServerReady", "ModelReady",
                              "ServerMetadata", "ModelMetadata", "ModelConfig"}) {
@@ -467,6 +505,7 @@ TEST_F(GrpcServerTest, AnswersQueries) {
   grpc::ClientContext c4;
   model.set_name("other");
   EXPECT_EQ(stub_->ModelMetadata(&c4, model, &metadata).error_code(), StatusCode::NOT_FOUND);
+  EXPECT_EQ(front_.refused, 1);
   grpc::ClientContext c5;
   inference::ModelConfigRequest config_request;
   inference::ModelConfigResponse config;
@@ -482,6 +521,7 @@ TEST_F(GrpcServerTest, AnswersQueries) {
   ready_request.set_version("x");
   EXPECT_EQ(stub_->ModelReady(&c7, ready_request, &model_ready).error_code(),
             StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(front_.refused, 2);
   grpc::ClientContext c8;
   inference::ServerMetadataResponse server;
   ASSERT_TRUE(stub_->ServerMetadata(&c8, {}, &server).ok());
@@ -499,6 +539,8 @@ TEST_F(GrpcServerTest, SaysWhatIsNotOffered) {
   inference::ModelStreamInferResponse answer;
   EXPECT_FALSE(stream->Read(&answer));
   EXPECT_EQ(stream->Finish().error_code(), StatusCode::UNIMPLEMENTED);
+  EXPECT_EQ(front_.refused, 2);
+  EXPECT_EQ(front_.last_reason, EndReason::kUnsupported);
 }
 
 grpc::health::v1::HealthCheckRequest health_of(const std::string& service) {
@@ -520,6 +562,7 @@ TEST_F(GrpcServerTest, ChecksHealthOfServerAndModels) {
   EXPECT_EQ(check("inference.GRPCInferenceService"), HealthCheckResponse::SERVING);
   EXPECT_EQ(check("m"), HealthCheckResponse::SERVING);
   EXPECT_EQ(check("unknown"), -static_cast<int>(StatusCode::NOT_FOUND));
+  EXPECT_EQ(front_.refused, 1);
   front_.ready = false;
   EXPECT_EQ(check(""), HealthCheckResponse::NOT_SERVING);
   EXPECT_EQ(check("m"), HealthCheckResponse::NOT_SERVING);

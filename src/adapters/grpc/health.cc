@@ -29,7 +29,7 @@ grpc::Status check(QueryCall& call, const health::HealthCheckRequest& request,
                    health::HealthCheckResponse& response) {
   const Status status = status_of(*call.worker().front, request.service());
   if (status == health::HealthCheckResponse::SERVICE_UNKNOWN) {
-    return {grpc::StatusCode::NOT_FOUND, "no service or model of that name"};
+    return call.refused("", {EndReason::kNotFound, "no service or model of that name", {}});
   }
   response.set_status(status);
   return grpc::Status::OK;
@@ -51,7 +51,8 @@ class Watcher final : public std::enable_shared_from_this<Watcher> {
     const int others = state.watchers.fetch_add(1);
     const auto watcher = std::make_shared<Watcher>(state, call, request.service());
     if (others >= kWatchersMax) {
-      return watcher->end({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many health watchers"});
+      return watcher->end(
+          call->refused("", {EndReason::kOverloaded, "too many health watchers", {}}));
     }
     call->on_cancel([watcher] { watcher->client_gone(); });
     watcher->look();

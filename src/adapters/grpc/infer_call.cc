@@ -183,20 +183,22 @@ ports::Caller caller_of(const grpc::ServerContext& context) {
   return caller;
 }
 
-Result<RequestContext, Refusal> context_of(const grpc::ServerContext& context,
-                                           const ports::Clock& clock) {
+RequestContext context_of(const grpc::ServerContext& context, const ports::Clock& clock) {
   RequestContext out;
   out.protocol = Protocol::kGrpc;
   out.arrival = clock.now();
   apply_grpc_deadline(context, out);
-  BATON_TRY(protocol::oip::apply_request_headers(
-      [&](std::string_view name) { return find_metadata(context, name); }, out));
   if (const auto tenant = metadata(context, "x-tenant")) out.tenant = *tenant;
   if (const auto id = metadata(context, "x-request-id")) out.client_id = *id;
   if (const auto trace = metadata(context, "traceparent")) {
     out.trace = protocol::trace_context::parse_traceparent(*trace);
   }
   return out;
+}
+
+Result<void, Refusal> apply_headers(const grpc::ServerContext& context, RequestContext& out) {
+  return protocol::oip::apply_request_headers(
+      [&](std::string_view name) { return find_metadata(context, name); }, out);
 }
 
 void InferCall::await(const InferSource& source) {
@@ -225,27 +227,29 @@ void InferCall::arrived(bool ok) {
   begin();
 }
 
-Result<std::shared_ptr<InferRequest>, Refusal> InferCall::decode(std::string& model) {
+Result<std::shared_ptr<InferRequest>, Refusal> InferCall::decode(RequestContext& context,
+                                                                 std::string& model) {
   // Before a byte of it is parsed: without a key nothing is spent on a message.
-  caller_ = caller_of(context_);
   BATON_TRY(admit(context_, caller_, *worker_.front));
-  BATON_ASSIGN(RequestContext context, context_of(context_, source_.clock));
-  context.bytes = message_.Length();
+  BATON_TRY(apply_headers(context_, context));
   BATON_ASSIGN(ParsedMessage message, parse(&message_, context.bytes));
   message_.Clear();  // the message has its own copy
   model = message->model_name();
   BATON_ASSIGN(auto decoded, protocol::oip_proto::decode_infer_request(std::move(message)));
   client_id_ = decoded.request.context.client_id;
-  BATON_TRY(apply_parameters(decoded.parameters, context));
   if (!client_id_.empty()) context.client_id = client_id_;
+  BATON_TRY(apply_parameters(decoded.parameters, context));
   deadline_ = context.deadline;
   decoded.request.context = std::move(context);
   return std::make_shared<InferRequest>(std::move(decoded.request));
 }
 
 void InferCall::begin() {
+  caller_ = caller_of(context_);
+  RequestContext context = context_of(context_, source_.clock);
+  context.bytes = message_.Length();
   std::string model;
-  auto request = decode(model);
+  auto request = decode(context, model);
   if (request.has_value()) {
     // On this thread when the worker is idle: waking its own costs more than a small model's run.
     worker_.executor->run_or_post(
@@ -255,8 +259,9 @@ void InferCall::begin() {
     return;
   }
   message_.Clear();  // it may be waited for that the client takes its refusal
-  worker_.executor->post([self = shared_from_this(), model, refusal = request.error()] {
-    self->worker_.front->count_refused(model, refusal);
+  worker_.executor->post([self = shared_from_this(), model, refusal = request.error(),
+                          context = std::move(context)]() mutable {
+    self->worker_.front->count_refused(self->caller_, std::move(context), model, refusal);
     self->worker_.writes->watch(*self, 0);
   });
   end(refuse(context_, request.error()));
@@ -269,7 +274,7 @@ void InferCall::end(const grpc::Status& status) {
 void InferCall::infer(std::shared_ptr<InferRequest> request) {
   if (cancelled_) {
     Refusal gone{EndReason::kClientGone, "the client cancelled the call", {}};
-    worker_.front->count_refused(request->model, gone);
+    worker_.front->count_refused(caller_, request->context, request->model, gone);
     return finish(fail(std::move(gone)));
   }
   token_ = worker_.front->infer(

@@ -35,7 +35,8 @@ class InferCall final : public WatchedWrite, public std::enable_shared_from_this
   void has_finished(bool) { worker_.writes->sent(*this); }
   void has_ended(bool ok);
 
-  [[nodiscard]] Result<std::shared_ptr<InferRequest>, Refusal> decode(std::string& model);
+  [[nodiscard]] Result<std::shared_ptr<InferRequest>, Refusal> decode(RequestContext& context,
+                                                                      std::string& model);
   void begin();
   void end(const grpc::Status& status);
   void infer(std::shared_ptr<InferRequest> request);
