@@ -196,6 +196,22 @@ def test_a_grpc_client_that_takes_nothing_is_cut_off(make_server, folder, tmp_pa
         assert running.metric("baton_grpc_write_stalls_total") == 1
 
 
+def test_a_grpc_deadline_centuries_away_is_none(served):
+    data = service_pb2.ModelInferRequest(model_name="little_out").SerializeToString()
+    head = (b"\x83\x86" + literal(b":path", b"/inference.GRPCInferenceService/ModelInfer")
+            + literal(b":authority", b"a") + literal(b"grpc-timeout", b"99999999H")
+            + literal(b"content-type", b"application/grpc") + literal(b"te", b"trailers"))
+    with raw_http.Connection(served.ports["grpc"]) as client:
+        client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"") + frame(1, 4, 1, head)
+                    + frame(0, 1, 1, b"\x00" + len(data).to_bytes(4, "big") + data))
+        answer = b""
+        while b"grpc-status" not in answer:
+            more = client.socket.recv(4096)
+            assert more, answer
+            answer += more
+        assert b"little_out" in answer
+
+
 def test_grpc_serves_again_after_a_lack_of_descriptors(make_server, folder):
     running = make_server(folder)
     pid = running.process.pid

@@ -385,6 +385,24 @@ TEST_F(GrpcServerTest, AsksForAKeyForAllButHealth) {
   EXPECT_EQ(code(server, {"secret"}), StatusCode::OK);
   EXPECT_EQ(code(ready, {"secret"}), StatusCode::OK);
   EXPECT_EQ(code(infer, {"secret"}), StatusCode::OK);
+  const auto check = [&](std::string name) {
+    return [&, name](grpc::ClientContext& context) {
+      grpc::health::v1::HealthCheckRequest service;
+      service.set_service(name);
+      grpc::health::v1::HealthCheckResponse out;
+      return health_->Check(&context, service, &out);
+    };
+  };
+  EXPECT_EQ(code(check(""), {}), StatusCode::OK);
+  EXPECT_EQ(code(check("inference.GRPCInferenceService"), {}), StatusCode::OK);
+  EXPECT_EQ(code(check("m"), {}), StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(code(check("m"), {"secret"}), StatusCode::OK);
+  const auto watch = [&](grpc::ClientContext& context) {
+    grpc::health::v1::HealthCheckRequest service;
+    service.set_service("m");
+    return health_->Watch(&context, service)->Finish();
+  };
+  EXPECT_EQ(code(watch, {}), StatusCode::UNAUTHENTICATED);
   EXPECT_EQ(code(infer, {"secret", "secret"}), StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(code(server, {"secret", "wrong"}), StatusCode::INVALID_ARGUMENT);
 }

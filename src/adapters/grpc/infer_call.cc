@@ -3,10 +3,10 @@
 #include <google/protobuf/arena.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
+#include <grpc/support/time.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "adapters/grpc/status.h"
 #include "baton_inference.pb.h"
@@ -49,13 +49,14 @@ std::string address_of(const std::string& peer) {
   return address;
 }
 
-// The library's deadline is in wall-clock time.
+// As the library has it: std::chrono's nanoseconds end 292 years after 1970, and a client may say
+// 99999999H.
 void apply_grpc_deadline(const grpc::ServerContext& context, RequestContext& out) {
-  const auto deadline = context.deadline();
-  if (deadline == std::chrono::system_clock::time_point::max()) return;
-  const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(
-      deadline - std::chrono::system_clock::now());
-  out.deadline = out.arrival + Duration::ns(left.count());
+  constexpr int64_t kLongestS = 10LL * 365 * 24 * 3600;  // a longer deadline is none
+  const gpr_timespec deadline = context.raw_deadline();
+  const gpr_timespec left = gpr_time_sub(deadline, gpr_now(deadline.clock_type));
+  if (left.tv_sec > kLongestS) return;
+  out.deadline = out.arrival + Duration::s(left.tv_sec) + Duration::ns(left.tv_nsec);
 }
 
 // A message in memory. Raw tensors keep their size; a small INT64 in int64_contents is one byte on
