@@ -14,8 +14,8 @@ namespace {
 class Listener final : public GrpcListener {
  public:
   Listener(adapters::grpc_api::GrpcServerOptions options,
-           std::vector<adapters::grpc_api::GrpcWorker> workers, const ports::Clock& clock)
-      : server_(std::move(options), std::move(workers), clock) {}
+           const std::vector<adapters::grpc_api::GrpcWorker>& workers, const ports::Clock& clock)
+      : server_(std::move(options), workers, clock) {}
 
   Result<void, LoadFailure> listen() {
     auto bound = server_.listen();
@@ -37,23 +37,25 @@ class Listener final : public GrpcListener {
 
 Result<std::unique_ptr<GrpcListener>, LoadFailure> listen_grpc(
     const ServerConfig& config, const std::vector<std::unique_ptr<Worker>>& workers,
-    const ports::Clock& clock) {
+    const ports::Clock& clock, std::atomic<uint64_t>& write_stalls) {
   adapters::grpc_api::GrpcServerOptions options;
   options.address = config.listen.host;
   options.port = config.listen.grpc_port;
   options.message_bytes_max = static_cast<int64_t>(config.limits.max_body_bytes);
   options.write_stall = config.limits.write_stall;
+  options.write_stalls = &write_stalls;
   std::vector<adapters::grpc_api::GrpcWorker> fronts;
   for (const auto& worker : workers) {
     fronts.push_back({&worker->loop(), &worker->loop(), &worker->typed()});
   }
-  auto listener = std::make_unique<Listener>(options, std::move(fronts), clock);
+  auto listener = std::make_unique<Listener>(options, fronts, clock);
   BATON_TRY(listener->listen());
   return listener;
 }
 #else
 Result<std::unique_ptr<GrpcListener>, LoadFailure> listen_grpc(
-    const ServerConfig&, const std::vector<std::unique_ptr<Worker>>&, const ports::Clock&) {
+    const ServerConfig&, const std::vector<std::unique_ptr<Worker>>&, const ports::Clock&,
+    std::atomic<uint64_t>&) {
   return nullptr;
 }
 #endif

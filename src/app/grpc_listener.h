@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,9 +23,10 @@ class GrpcListener {
   virtual void drain(Instant deadline, std::function<void()> done) = 0;
 };
 
-// Binds and serves. Null in a build without gRPC.
+// Binds and serves; counts the clients cut off that did not take their answers. Null in a build
+// without gRPC.
 [[nodiscard]] Result<std::unique_ptr<GrpcListener>, LoadFailure> listen_grpc(
     const ServerConfig& config, const std::vector<std::unique_ptr<Worker>>& workers,
-    const ports::Clock& clock);
+    const ports::Clock& clock, std::atomic<uint64_t>& write_stalls);
 
 }  // namespace baton::app

@@ -110,7 +110,8 @@ class Server {
   http::WorkerLoop metrics_loop_;
   std::unique_ptr<service::MetricsFront> metrics_;
   std::vector<std::unique_ptr<http::HttpServer>> servers_;  // inference, then metrics
-  std::unique_ptr<GrpcListener> grpc_;                      // null: not served
+  std::atomic<uint64_t> grpc_write_stalls_{0};
+  std::unique_ptr<GrpcListener> grpc_;  // null: not served
   std::unique_ptr<adapters::jobs::JobPool> jobs_;
   std::thread metrics_thread_;
   std::unique_ptr<adapters::jobs::JobPool> json_readers_;
@@ -235,7 +236,7 @@ Result<void, LoadFailure> Server::listen() {
   BATON_ASSIGN(metrics_port_, listen_http("metrics", config().listen.metrics_port,
                                           {{&metrics_loop_, metrics_.get()}}));
   if (config().listen.grpc) {
-    BATON_ASSIGN(grpc_, listen_grpc(config(), workers_, clock_));
+    BATON_ASSIGN(grpc_, listen_grpc(config(), workers_, clock_, grpc_write_stalls_));
     if (grpc_) grpc_port_ = grpc_->port();
   }
   const std::string host = config().listen.host + ":";
@@ -281,6 +282,7 @@ service::ProcessCounts Server::process_counts() const {
   if (access_log_) counts.logs.push_back({"access", access_log_->dropped()});
   if (decision_log_) counts.logs.push_back({"decisions", decision_log_->dropped()});
   counts.unwritten_bytes = answers_.used();
+  counts.grpc_write_stalls = grpc_write_stalls_.load(std::memory_order_relaxed);
   counts.decisions_missed = decisions_missed_.load(std::memory_order_relaxed);
   return counts;
 }

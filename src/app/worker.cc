@@ -31,7 +31,7 @@ Worker::Worker(const WorkerPorts& ports, const service::GatewayOptions& options)
                options),
       http_({gateway_, ports.clock, ports.telemetry, loop_, ports.access, ports.json_readers,
              ports.json_writers}),
-      typed_(gateway_, ports.clock, ports.access) {}
+      typed_(gateway_, ports.access) {}
 
 Worker::~Worker() {
   join();

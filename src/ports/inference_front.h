@@ -71,8 +71,10 @@ class InferenceFront {
   // The client has gone: the sink is called with kClientGone, perhaps at once. No effect
   // afterwards.
   virtual void cancel(InferToken token) = 0;
-  // A request that ended before it could become typed: malformed, too large.
-  virtual void count_refused(std::string_view model, const Refusal& refusal) = 0;
+  // A call that ended before it could become a typed request, or that is not one: malformed, too
+  // large, not offered, not found. `context` is what was known of it.
+  virtual void count_refused(const Caller& caller, RequestContext context, std::string_view model,
+                             const Refusal& refusal) = 0;
 
   // Why a caller without the right key is refused. Any thread: a protocol asks before it spends
   // anything on a message, for all that follows but server_ready(). infer() asks again.
@@ -81,10 +83,9 @@ class InferenceFront {
   [[nodiscard]] virtual ServerDescription server() = 0;
   [[nodiscard]] virtual ModelReadiness model_ready(std::string_view model,
                                                    std::optional<int64_t> version) = 0;
-  // Errors are counted.
   [[nodiscard]] virtual Result<ModelDescription, Refusal> model(std::string_view model,
                                                                 std::optional<int64_t> version) = 0;
-  // A serialized inference.ModelConfig. Errors are counted.
+  // A serialized inference.ModelConfig.
   [[nodiscard]] virtual Result<std::string, Refusal> model_config(
       std::string_view model, std::optional<int64_t> version) = 0;
 };

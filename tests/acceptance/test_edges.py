@@ -33,6 +33,7 @@ def make_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("edges")
     models.write(folder, "nothing_in", no_input_model())
     models.write(folder, "much_out", no_input_model(range(100_000)))
+    models.write(folder, "little_out", no_input_model(range(10)))
     models.write(folder, "gather", gather_model())
     models.write(folder, "identity_fp16", models.identity("FP16", [-1, -1]))
     models.write(folder, "identity_fp32", models.identity("FP32", [-1, -1]))
@@ -177,10 +178,11 @@ def literal(name, text):
     return b"\x00" + bytes([len(name)]) + name + bytes([len(text)]) + text
 
 
-def test_a_grpc_client_that_takes_nothing_is_cut_off(make_server, folder, tmp_path):
+@pytest.mark.parametrize("model, size", [("much_out", 400_000), ("little_out", 40)])
+def test_a_grpc_client_that_takes_nothing_is_cut_off(make_server, folder, tmp_path, model, size):
     (tmp_path / "baton.yaml").write_text("version: 1\nlimits: {write_stall: 500ms}\n")
     running = make_server(folder, arguments=["-c", tmp_path / "baton.yaml"])
-    data = service_pb2.ModelInferRequest(model_name="much_out").SerializeToString()
+    data = service_pb2.ModelInferRequest(model_name=model).SerializeToString()
     data = b"\x00" + len(data).to_bytes(4, "big") + data
     head = (b"\x83\x86" + literal(b":path", b"/inference.GRPCInferenceService/ModelInfer")
             + literal(b":authority", b"a")
@@ -189,8 +191,25 @@ def test_a_grpc_client_that_takes_nothing_is_cut_off(make_server, folder, tmp_pa
     with raw_http.Connection(running.ports["grpc"]) as client:
         client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, no_window) + frame(1, 4, 1, head)
                     + frame(0, 1, 1, data))
-        server.wait_for(lambda: running.metric("baton_unwritten_answer_bytes") == 400_000, 10, "a waiting answer")
+        server.wait_for(lambda: running.metric("baton_unwritten_answer_bytes") == size, 10, "a waiting answer")
         server.wait_for(lambda: running.metric("baton_unwritten_answer_bytes") == 0, 10, "its end")
+        assert running.metric("baton_grpc_write_stalls_total") == 1
+
+
+def test_a_grpc_deadline_centuries_away_is_none(served):
+    data = service_pb2.ModelInferRequest(model_name="little_out").SerializeToString()
+    head = (b"\x83\x86" + literal(b":path", b"/inference.GRPCInferenceService/ModelInfer")
+            + literal(b":authority", b"a") + literal(b"grpc-timeout", b"99999999H")
+            + literal(b"content-type", b"application/grpc") + literal(b"te", b"trailers"))
+    with raw_http.Connection(served.ports["grpc"]) as client:
+        client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"") + frame(1, 4, 1, head)
+                    + frame(0, 1, 1, b"\x00" + len(data).to_bytes(4, "big") + data))
+        answer = b""
+        while b"grpc-status" not in answer:
+            more = client.socket.recv(4096)
+            assert more, answer
+            answer += more
+        assert b"little_out" in answer
 
 
 def test_grpc_serves_again_after_a_lack_of_descriptors(make_server, folder):

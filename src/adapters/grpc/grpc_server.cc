@@ -45,14 +45,15 @@ void configure(grpc::ServerBuilder& builder, const GrpcServerOptions& options) {
 }  // namespace
 
 struct GrpcServer::Impl {
-  Impl(GrpcServerOptions given, std::vector<GrpcWorker> bindings, const ports::Clock& server_clock)
-      : options(std::move(given)), workers(std::move(bindings)), clock(server_clock) {
+  Impl(GrpcServerOptions given, const std::vector<GrpcWorker>& bindings,
+       const ports::Clock& server_clock)
+      : options(std::move(given)), workers(bindings, options, server_clock), clock(server_clock) {
     add_inference_methods(methods);
     add_health_methods(methods, health_state);
   }
 
   void serve(CallQueue& queue) {
-    const InferSource infers{*infer_method, queue, workers, clock, options.write_stall};
+    const InferSource infers{*infer_method, queue, workers, clock};
     const QuerySource queries{generic_service, queue, workers, methods, clock};
     for (int i = 0; i < kAwaitedInfers; ++i) InferCall::await(infers);
     for (int i = 0; i < kAwaitedQueries; ++i) QueryCall::await(queries);
@@ -86,9 +87,9 @@ struct GrpcServer::Impl {
   std::thread drain_thread;
 };
 
-GrpcServer::GrpcServer(GrpcServerOptions options, std::vector<GrpcWorker> workers,
+GrpcServer::GrpcServer(GrpcServerOptions options, const std::vector<GrpcWorker>& workers,
                        const ports::Clock& clock)
-    : impl_(std::make_unique<Impl>(std::move(options), std::move(workers), clock)) {}
+    : impl_(std::make_unique<Impl>(std::move(options), workers, clock)) {}
 
 GrpcServer::~GrpcServer() {
   if (impl_->drain_thread.joinable()) {

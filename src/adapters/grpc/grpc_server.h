@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,9 +22,10 @@ struct GrpcServerOptions {
   int streams_max = 1024;                 // concurrent calls of one connection
   int64_t memory_bytes_max = 1LL << 30;   // of buffers of the library; above it reading pauses
   int metadata_bytes_max = 16 * 1024;
-  // How long a client may take for each MiB of an answer; above 64 KiB it is cut off then.
+  // How long a client may take for each MiB of an answer; it is cut off then.
   Duration write_stall = Duration::s(20);
-  Duration watch_interval = Duration::ms(250);  // how often a health watcher looks again
+  std::atomic<uint64_t>* write_stalls = nullptr;  // counts those; outlives the server
+  Duration watch_interval = Duration::ms(250);    // how often a health watcher looks again
 };
 
 // One worker as this adapter needs it. All outlive the server.
@@ -37,7 +39,8 @@ struct GrpcWorker {
 // Destroyed while the workers' loops still run, or after drain() has said that it is done.
 class GrpcServer {
  public:
-  GrpcServer(GrpcServerOptions options, std::vector<GrpcWorker> workers, const ports::Clock& clock);
+  GrpcServer(GrpcServerOptions options, const std::vector<GrpcWorker>& workers,
+             const ports::Clock& clock);
   ~GrpcServer();
   GrpcServer(const GrpcServer&) = delete;
   GrpcServer& operator=(const GrpcServer&) = delete;

@@ -90,7 +90,13 @@ class FakeFront final : public ports::InferenceFront {
     ++cancelled;
     sink(fail(Refusal{EndReason::kClientGone, "gone", {}}));
   }
-  void count_refused(std::string_view, const Refusal&) override { ++refused; }
+  void count_refused(const ports::Caller& caller, RequestContext context, std::string_view,
+                     const Refusal& refusal) override {
+    last_caller = caller;
+    last_context = std::move(context);
+    last_reason = refusal.reason;
+    ++refused;
+  }
   [[nodiscard]] std::optional<Refusal> refuse_caller(const ports::Caller& caller) const override {
     if (key.empty() || caller.authorization == "Bearer " + key) return std::nullopt;
     return Refusal{EndReason::kUnauthorized, "no key", {}};
@@ -121,6 +127,7 @@ class FakeFront final : public ports::InferenceFront {
   std::atomic<int> hung{0};
   std::atomic<int> cancelled{0};
   std::atomic<int> refused{0};
+  EndReason last_reason = EndReason::kOk;  // of what was refused
   ports::Caller last_caller;
   RequestContext last_context;
 
@@ -301,6 +308,37 @@ TEST_F(GrpcServerTest, RefusesMalformedRequests) {
             StatusCode::INVALID_ARGUMENT);
 }
 
+TEST_F(GrpcServerTest, TellsWhoseTheRefusedCallWas) {
+  const auto add_headers = [](grpc::ClientContext& context) {
+    context.AddMetadata("x-request-id", "r-1");
+    context.AddMetadata("x-tenant", "t-1");
+    context.AddMetadata("x-api-key", "secret");
+    context.AddMetadata("x-request-class", "urgent");
+    context.AddMetadata("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+  };
+  const auto expect_known = [&] {
+    EXPECT_EQ(front_.last_context.client_id, "r-1");
+    EXPECT_EQ(front_.last_context.tenant, "t-1");
+    EXPECT_TRUE(front_.last_context.trace.present());
+    EXPECT_GT(front_.last_context.bytes, 0U);
+    EXPECT_EQ(front_.last_caller.authorization, "Bearer secret");
+    front_.last_context = {};
+  };
+  grpc::ClientContext infer;
+  add_headers(infer);
+  ModelInferResponse response;
+  EXPECT_FALSE(stub_->ModelInfer(&infer, request("m"), &response).ok());
+  ASSERT_TRUE(eventually([&] { return front_.refused.load() == 1; }));
+  on_worker(expect_known);
+  grpc::ClientContext query;
+  add_headers(query);
+  inference::ModelMetadataRequest model;
+  model.set_name("other");
+  inference::ModelMetadataResponse metadata;
+  EXPECT_FALSE(stub_->ModelMetadata(&query, model, &metadata).ok());
+  expect_known();
+}
+
 TEST_F(GrpcServerTest, RefusesBytesThatAreNoMessage) {
   for (const char* method : {"ModelInfer", "ServerLive", "ServerReady", "ModelReady",
                              "ServerMetadata", "ModelMetadata", "ModelConfig"}) {
@@ -347,6 +385,24 @@ TEST_F(GrpcServerTest, AsksForAKeyForAllButHealth) {
   EXPECT_EQ(code(server, {"secret"}), StatusCode::OK);
   EXPECT_EQ(code(ready, {"secret"}), StatusCode::OK);
   EXPECT_EQ(code(infer, {"secret"}), StatusCode::OK);
+  const auto check = [&](std::string name) {
+    return [&, name](grpc::ClientContext& context) {
+      grpc::health::v1::HealthCheckRequest service;
+      service.set_service(name);
+      grpc::health::v1::HealthCheckResponse out;
+      return health_->Check(&context, service, &out);
+    };
+  };
+  EXPECT_EQ(code(check(""), {}), StatusCode::OK);
+  EXPECT_EQ(code(check("inference.GRPCInferenceService"), {}), StatusCode::OK);
+  EXPECT_EQ(code(check("m"), {}), StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(code(check("m"), {"secret"}), StatusCode::OK);
+  const auto watch = [&](grpc::ClientContext& context) {
+    grpc::health::v1::HealthCheckRequest service;
+    service.set_service("m");
+    return health_->Watch(&context, service)->Finish();
+  };
+  EXPECT_EQ(code(watch, {}), StatusCode::UNAUTHENTICATED);
   EXPECT_EQ(code(infer, {"secret", "secret"}), StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(code(server, {"secret", "wrong"}), StatusCode::INVALID_ARGUMENT);
 }
@@ -361,6 +417,53 @@ TEST_F(GrpcServerTest, RefusesMessagesOverTheLimit) {
   EXPECT_EQ(
       stub_->ModelInfer(&context, request("m", std::string(2000, 'a')), &response).error_code(),
       StatusCode::RESOURCE_EXHAUSTED);
+}
+
+TEST_F(GrpcServerTest, RefusesLargeQueriesBeforeTheyAreParsed) {
+  const auto code = [&](auto call) {
+    grpc::ClientContext context;
+    return call(context).error_code();
+  };
+  const std::string name((64 << 10) + 1, 'a');
+  EXPECT_EQ(code([&](grpc::ClientContext& context) {
+              grpc::health::v1::HealthCheckRequest request;
+              request.set_service(name);
+              grpc::health::v1::HealthCheckResponse out;
+              return health_->Check(&context, request, &out);
+            }),
+            StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(code([&](grpc::ClientContext& context) {
+              inference::ModelReadyRequest request;
+              request.set_name(name);
+              inference::ModelReadyResponse out;
+              return stub_->ModelReady(&context, request, &out);
+            }),
+            StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(front_.refused.load(), 2);
+}
+
+TEST_F(GrpcServerTest, CountsWhatAMessageBecomesInMemory) {
+  const auto infer = [&](const char* type, int count) {
+    ModelInferRequest message;
+    message.set_model_name("m");
+    auto* input = message.add_inputs();
+    input->set_name("x");
+    input->set_datatype(type);
+    input->add_shape(count);
+    const bool numbers = type == std::string("INT64");
+    for (int i = 0; i < count; ++i) {
+      numbers ? input->mutable_contents()->add_int64_contents(1)
+              : input->mutable_contents()->add_bytes_contents("");
+    }
+    grpc::ClientContext context;
+    ModelInferResponse response;
+    return stub_->ModelInfer(&context, message, &response).error_code();
+  };
+  EXPECT_EQ(infer("BYTES", 10'000), StatusCode::OK);
+  EXPECT_GT(front_.last_context.bytes, 320'000U);            // of 20 kB on the wire
+  EXPECT_EQ(infer("INT64", (1 << 20) + 1), StatusCode::OK);  // a mask, just after a doubling
+  EXPECT_GT(front_.last_context.bytes, 8U << 20);
+  EXPECT_EQ(infer("BYTES", 1'100'000), StatusCode::RESOURCE_EXHAUSTED);
 }
 
 TEST_F(GrpcServerTest, CancelsWhatTheClientGivesUp) {
@@ -420,6 +523,7 @@ TEST_F(GrpcServerTest, AnswersQueries) {
   grpc::ClientContext c4;
   model.set_name("other");
   EXPECT_EQ(stub_->ModelMetadata(&c4, model, &metadata).error_code(), StatusCode::NOT_FOUND);
+  EXPECT_EQ(front_.refused, 1);
   grpc::ClientContext c5;
   inference::ModelConfigRequest config_request;
   inference::ModelConfigResponse config;
@@ -435,6 +539,7 @@ TEST_F(GrpcServerTest, AnswersQueries) {
   ready_request.set_version("x");
   EXPECT_EQ(stub_->ModelReady(&c7, ready_request, &model_ready).error_code(),
             StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(front_.refused, 2);
   grpc::ClientContext c8;
   inference::ServerMetadataResponse server;
   ASSERT_TRUE(stub_->ServerMetadata(&c8, {}, &server).ok());
@@ -452,6 +557,8 @@ TEST_F(GrpcServerTest, SaysWhatIsNotOffered) {
   inference::ModelStreamInferResponse answer;
   EXPECT_FALSE(stream->Read(&answer));
   EXPECT_EQ(stream->Finish().error_code(), StatusCode::UNIMPLEMENTED);
+  EXPECT_EQ(front_.refused, 2);
+  EXPECT_EQ(front_.last_reason, EndReason::kUnsupported);
 }
 
 grpc::health::v1::HealthCheckRequest health_of(const std::string& service) {
@@ -473,6 +580,7 @@ TEST_F(GrpcServerTest, ChecksHealthOfServerAndModels) {
   EXPECT_EQ(check("inference.GRPCInferenceService"), HealthCheckResponse::SERVING);
   EXPECT_EQ(check("m"), HealthCheckResponse::SERVING);
   EXPECT_EQ(check("unknown"), -static_cast<int>(StatusCode::NOT_FOUND));
+  EXPECT_EQ(front_.refused, 1);
   front_.ready = false;
   EXPECT_EQ(check(""), HealthCheckResponse::NOT_SERVING);
   EXPECT_EQ(check("m"), HealthCheckResponse::NOT_SERVING);

@@ -14,8 +14,18 @@ constexpr std::string_view kServiceName = "inference.GRPCInferenceService";
 constexpr int kWatchersMax = 256;
 
 // "" and the inference service stand for the server, every other name for a model.
+bool is_server(const std::string& service) {
+  return service.empty() || service == kServiceName;
+}
+
+// Probes have no key; which models there are is told to callers with one.
+Result<void, Refusal> admit_to(const std::string& service, QueryCall& call) {
+  if (is_server(service)) return {};
+  return admit(call.context(), caller_of(call.context()), *call.worker().front);
+}
+
 Status status_of(ports::InferenceFront& front, const std::string& service) {
-  if (service.empty() || service == kServiceName) {
+  if (is_server(service)) {
     return front.server_ready() ? health::HealthCheckResponse::SERVING
                                 : health::HealthCheckResponse::NOT_SERVING;
   }
@@ -27,9 +37,11 @@ Status status_of(ports::InferenceFront& front, const std::string& service) {
 
 grpc::Status check(QueryCall& call, const health::HealthCheckRequest& request,
                    health::HealthCheckResponse& response) {
+  const auto admitted = admit_to(request.service(), call);
+  if (!admitted.has_value()) return call.refused("", admitted.error());
   const Status status = status_of(*call.worker().front, request.service());
   if (status == health::HealthCheckResponse::SERVICE_UNKNOWN) {
-    return {grpc::StatusCode::NOT_FOUND, "no service or model of that name"};
+    return call.refused("", {EndReason::kNotFound, "no service or model of that name", {}});
   }
   response.set_status(status);
   return grpc::Status::OK;
@@ -48,10 +60,13 @@ class Watcher final : public std::enable_shared_from_this<Watcher> {
       return call->refuse_counted(
           {EndReason::kInvalid, "the request is not a " + request.GetTypeName(), {}});
     }
+    const auto admitted = admit_to(request.service(), *call);
+    if (!admitted.has_value()) return call->refuse_counted(admitted.error());
     const int others = state.watchers.fetch_add(1);
     const auto watcher = std::make_shared<Watcher>(state, call, request.service());
     if (others >= kWatchersMax) {
-      return watcher->end({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many health watchers"});
+      return watcher->end(
+          call->refused("", {EndReason::kOverloaded, "too many health watchers", {}}));
     }
     call->on_cancel([watcher] { watcher->client_gone(); });
     watcher->look();

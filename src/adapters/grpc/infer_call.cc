@@ -3,10 +3,10 @@
 #include <google/protobuf/arena.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
+#include <grpc/support/time.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "adapters/grpc/status.h"
 #include "baton_inference.pb.h"
@@ -18,7 +18,6 @@ namespace baton::adapters::grpc_api {
 namespace {
 
 constexpr size_t kCopyBytes = 4096;  // smaller outputs are cheaper to copy than to hand over
-constexpr size_t kUnwatchedBytes = 64 << 10;  // smaller answers cost more to watch than they hold
 // A call that is cancelled this close to its deadline has run out of time, whoever noticed first.
 constexpr Duration kDeadlineSlack = Duration::ms(5);
 
@@ -50,14 +49,20 @@ std::string address_of(const std::string& peer) {
   return address;
 }
 
-// The library's deadline is in wall-clock time.
+// As the library has it: std::chrono's nanoseconds end 292 years after 1970, and a client may say
+// 99999999H.
 void apply_grpc_deadline(const grpc::ServerContext& context, RequestContext& out) {
-  const auto deadline = context.deadline();
-  if (deadline == std::chrono::system_clock::time_point::max()) return;
-  const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(
-      deadline - std::chrono::system_clock::now());
-  out.deadline = out.arrival + Duration::ns(left.count());
+  constexpr int64_t kLongestS = 10LL * 365 * 24 * 3600;  // a longer deadline is none
+  const gpr_timespec deadline = context.raw_deadline();
+  const gpr_timespec left = gpr_time_sub(deadline, gpr_now(deadline.clock_type));
+  if (left.tv_sec > kLongestS) return;
+  out.deadline = out.arrival + Duration::s(left.tv_sec) + Duration::ns(left.tv_nsec);
 }
+
+// A message in memory. Raw tensors keep their size; a small INT64 in int64_contents is one byte on
+// the wire and up to 32 in memory, as fields grow by doubling; an empty string is 2 and up to 80.
+constexpr uint64_t kMostGrowth = 32;
+constexpr uint64_t kFreeGrowthBytes = 4 << 20;
 
 using ParsedMessage = std::shared_ptr<const inference::ModelInferRequest>;
 
@@ -85,7 +90,8 @@ Result<void, Refusal> check_entries(grpc::ByteBuffer* bytes) {
   return {};
 }
 
-Result<ParsedMessage, Refusal> parse(grpc::ByteBuffer* bytes) {
+// `held` becomes what the message counts in the limits on requests in flight.
+Result<ParsedMessage, Refusal> parse(grpc::ByteBuffer* bytes, uint64_t& held) {
   auto storage = std::make_shared<MessageStorage>();
   storage->message =
       google::protobuf::Arena::CreateMessage<inference::ModelInferRequest>(&storage->arena);
@@ -94,6 +100,14 @@ Result<ParsedMessage, Refusal> parse(grpc::ByteBuffer* bytes) {
   if (!reader.status().ok() || !storage->message->ParseFromZeroCopyStream(&reader)) {
     return fail(Refusal{EndReason::kInvalid, "the request is not a ModelInferRequest", {}});
   }
+  const uint64_t grown = storage->arena.SpaceAllocated();
+  if (grown > kMostGrowth * held + kFreeGrowthBytes) {
+    return fail(Refusal{EndReason::kTooLarge,
+                        "the message becomes more than 32 times larger in memory; send "
+                        "raw_input_contents",
+                        {}});
+  }
+  held = std::max(held, grown);
   const auto* message = storage->message;
   return ParsedMessage(std::move(storage), message);
 }
@@ -170,20 +184,22 @@ ports::Caller caller_of(const grpc::ServerContext& context) {
   return caller;
 }
 
-Result<RequestContext, Refusal> context_of(const grpc::ServerContext& context,
-                                           const ports::Clock& clock) {
+RequestContext context_of(const grpc::ServerContext& context, const ports::Clock& clock) {
   RequestContext out;
   out.protocol = Protocol::kGrpc;
   out.arrival = clock.now();
   apply_grpc_deadline(context, out);
-  BATON_TRY(protocol::oip::apply_request_headers(
-      [&](std::string_view name) { return find_metadata(context, name); }, out));
   if (const auto tenant = metadata(context, "x-tenant")) out.tenant = *tenant;
   if (const auto id = metadata(context, "x-request-id")) out.client_id = *id;
   if (const auto trace = metadata(context, "traceparent")) {
     out.trace = protocol::trace_context::parse_traceparent(*trace);
   }
   return out;
+}
+
+Result<void, Refusal> apply_headers(const grpc::ServerContext& context, RequestContext& out) {
+  return protocol::oip::apply_request_headers(
+      [&](std::string_view name) { return find_metadata(context, name); }, out);
 }
 
 void InferCall::await(const InferSource& source) {
@@ -212,27 +228,29 @@ void InferCall::arrived(bool ok) {
   begin();
 }
 
-Result<std::shared_ptr<InferRequest>, Refusal> InferCall::decode(std::string& model) {
+Result<std::shared_ptr<InferRequest>, Refusal> InferCall::decode(RequestContext& context,
+                                                                 std::string& model) {
   // Before a byte of it is parsed: without a key nothing is spent on a message.
-  caller_ = caller_of(context_);
   BATON_TRY(admit(context_, caller_, *worker_.front));
-  BATON_ASSIGN(RequestContext context, context_of(context_, source_.clock));
-  context.bytes = message_.Length();
-  BATON_ASSIGN(ParsedMessage message, parse(&message_));
+  BATON_TRY(apply_headers(context_, context));
+  BATON_ASSIGN(ParsedMessage message, parse(&message_, context.bytes));
   message_.Clear();  // the message has its own copy
   model = message->model_name();
   BATON_ASSIGN(auto decoded, protocol::oip_proto::decode_infer_request(std::move(message)));
   client_id_ = decoded.request.context.client_id;
-  BATON_TRY(apply_parameters(decoded.parameters, context));
   if (!client_id_.empty()) context.client_id = client_id_;
+  BATON_TRY(apply_parameters(decoded.parameters, context));
   deadline_ = context.deadline;
   decoded.request.context = std::move(context);
   return std::make_shared<InferRequest>(std::move(decoded.request));
 }
 
 void InferCall::begin() {
+  caller_ = caller_of(context_);
+  RequestContext context = context_of(context_, source_.clock);
+  context.bytes = message_.Length();
   std::string model;
-  auto request = decode(model);
+  auto request = decode(context, model);
   if (request.has_value()) {
     // On this thread when the worker is idle: waking its own costs more than a small model's run.
     worker_.executor->run_or_post(
@@ -241,8 +259,11 @@ void InferCall::begin() {
         });
     return;
   }
-  worker_.executor->post([front = worker_.front, model, refusal = request.error()] {
-    front->count_refused(model, refusal);
+  message_.Clear();  // it may be waited for that the client takes its refusal
+  worker_.executor->post([self = shared_from_this(), model, refusal = request.error(),
+                          context = std::move(context)]() mutable {
+    self->worker_.front->count_refused(self->caller_, std::move(context), model, refusal);
+    self->worker_.writes->watch(*self, 0);
   });
   end(refuse(context_, request.error()));
 }
@@ -254,7 +275,7 @@ void InferCall::end(const grpc::Status& status) {
 void InferCall::infer(std::shared_ptr<InferRequest> request) {
   if (cancelled_) {
     Refusal gone{EndReason::kClientGone, "the client cancelled the call", {}};
-    worker_.front->count_refused(request->model, gone);
+    worker_.front->count_refused(caller_, request->context, request->model, gone);
     return finish(fail(std::move(gone)));
   }
   token_ = worker_.front->infer(
@@ -265,6 +286,7 @@ void InferCall::infer(std::shared_ptr<InferRequest> request) {
 void InferCall::finish(Result<ports::InferAnswer, Refusal> answer) {
   finished_ = true;
   if (answer.has_value()) return write(*std::move(answer));
+  worker_.writes->watch(*this, 0);
   end(refuse(context_, answer.error(), source_.clock.now() >= deadline_));
 }
 
@@ -286,21 +308,8 @@ void InferCall::write(ports::InferAnswer answer) {
   // The last of them counts the answer among those that wait for clients.
   if (!answer.result.storage.empty()) held_ = std::move(answer.result.storage.back());
   const grpc::ByteBuffer bytes(slices.data(), slices.size());
-  watch_write(bytes.Length());
+  worker_.writes->watch(*this, bytes.Length());
   writer_.Finish(bytes, grpc::Status::OK, finishing_.of(shared_from_this()));
-}
-
-// Cuts a client off that does not take its answer, which counts against others' until then.
-void InferCall::watch_write(size_t bytes) {
-  if (bytes <= kUnwatchedBytes) return;
-  const auto windows = static_cast<int64_t>(bytes >> 20) + 1;
-  worker_.timers->arm(source_.clock.now() + source_.write_stall * windows,
-                      [call = weak_from_this()] {
-                        const auto self = call.lock();
-                        if (self && !self->sent_.load(std::memory_order_relaxed)) {
-                          self->context_.TryCancel();
-                        }
-                      });
 }
 
 void InferCall::has_ended(bool) {

@@ -1,7 +1,6 @@
 #pragma once
 // Internal to this room: one ModelInfer call.
 
-#include <atomic>
 #include <memory>
 #include <string>
 
@@ -18,12 +17,11 @@ struct InferSource {
   CallQueue& queue;
   Workers& workers;
   const ports::Clock& clock;
-  Duration write_stall;  // for each MiB of an answer
 };
 
 // Lives until the library is done with it and the worker has let go of it. Members below the line
 // belong to the worker.
-class InferCall final : public std::enable_shared_from_this<InferCall> {
+class InferCall final : public WatchedWrite, public std::enable_shared_from_this<InferCall> {
  public:
   // Asks the library for one call, and for the next with each that comes.
   static void await(const InferSource& source);
@@ -34,24 +32,25 @@ class InferCall final : public std::enable_shared_from_this<InferCall> {
  private:
   // On the queue's thread.
   void arrived(bool ok);
-  void has_finished(bool) { sent_.store(true, std::memory_order_relaxed); }
+  void has_finished(bool) { worker_.writes->sent(*this); }
   void has_ended(bool ok);
 
-  [[nodiscard]] Result<std::shared_ptr<InferRequest>, Refusal> decode(std::string& model);
+  [[nodiscard]] Result<std::shared_ptr<InferRequest>, Refusal> decode(RequestContext& context,
+                                                                      std::string& model);
   void begin();
   void end(const grpc::Status& status);
   void infer(std::shared_ptr<InferRequest> request);
   void finish(Result<ports::InferAnswer, Refusal> answer);
   void write(ports::InferAnswer answer);
-  void watch_write(size_t bytes);
+  std::shared_ptr<WatchedWrite> keep() override { return shared_from_this(); }
+  void cut_off() override { context_.TryCancel(); }
 
   const InferSource source_;
-  const GrpcWorker worker_;
+  const ServedWorker worker_;
   grpc::ServerContext context_;
   grpc::ByteBuffer message_;
   InferWriter writer_{&context_};
   bool entered_ = false;
-  std::atomic<bool> sent_{false};
   Operation<InferCall> arrival_{&InferCall::arrived};
   Operation<InferCall> finishing_{&InferCall::has_finished};
   Operation<InferCall> ending_{&InferCall::has_ended};

@@ -64,7 +64,7 @@ grpc::Status server_ready(QueryCall& call, const inference::ServerReadyRequest&,
 grpc::Status model_ready(QueryCall& call, const inference::ModelReadyRequest& request,
                          inference::ModelReadyResponse& response) {
   const auto version = protocol::oip_proto::parse_version(request.version());
-  if (!version.has_value()) return refuse(call.context(), version.error());
+  if (!version.has_value()) return call.refused(request.name(), version.error());
   response.set_ready(call.worker().front->model_ready(request.name(), *version).ready);
   return grpc::Status::OK;
 }
@@ -81,9 +81,9 @@ grpc::Status server_metadata(QueryCall& call, const inference::ServerMetadataReq
 grpc::Status model_metadata(QueryCall& call, const inference::ModelMetadataRequest& request,
                             inference::ModelMetadataResponse& response) {
   const auto version = protocol::oip_proto::parse_version(request.version());
-  if (!version.has_value()) return refuse(call.context(), version.error());
+  if (!version.has_value()) return call.refused(request.name(), version.error());
   const auto model = call.worker().front->model(request.name(), *version);
-  if (!model.has_value()) return refuse(call.context(), model.error());
+  if (!model.has_value()) return call.refused(request.name(), model.error());
   response.set_name(model->name);
   for (const std::string& number : model->versions) response.add_versions(number);
   response.set_platform(model->platform);
@@ -95,11 +95,12 @@ grpc::Status model_metadata(QueryCall& call, const inference::ModelMetadataReque
 grpc::Status model_config(QueryCall& call, const inference::ModelConfigRequest& request,
                           inference::ModelConfigResponse& response) {
   const auto version = protocol::oip_proto::parse_version(request.version());
-  if (!version.has_value()) return refuse(call.context(), version.error());
+  if (!version.has_value()) return call.refused(request.name(), version.error());
   const auto config = call.worker().front->model_config(request.name(), *version);
-  if (!config.has_value()) return refuse(call.context(), config.error());
+  if (!config.has_value()) return call.refused(request.name(), config.error());
   if (!response.mutable_config()->ParseFromString(*config)) {
-    return refuse(call.context(), {EndReason::kEngineFailed, "the configuration is broken", {}});
+    return call.refused(request.name(),
+                        {EndReason::kEngineFailed, "the configuration is broken", {}});
   }
   return grpc::Status::OK;
 }

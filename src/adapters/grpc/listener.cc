@@ -22,7 +22,8 @@ namespace baton::adapters::grpc_api {
 namespace {
 
 constexpr int kBacklog = 1024;
-constexpr int kPauseMs = 50;  // after running out of descriptors or memory
+constexpr int kMostATurn = 64;  // then it looks whether to stop
+constexpr int kPauseMs = 50;    // after running out of descriptors or memory
 
 struct FreeAddresses {
   void operator()(addrinfo* list) const { freeaddrinfo(list); }
@@ -76,10 +77,14 @@ Result<uint16_t, std::string> Listener::listen(const std::string& address, uint1
   return port_of(socket_);
 }
 
+void Listener::ask_to_stop() const {
+  const uint64_t one = 1;
+  BATON_CHECK(::write(stop_event_, &one, sizeof one) == static_cast<ssize_t>(sizeof one));
+}
+
 void Listener::stop() {
   if (thread_.joinable()) {
-    const uint64_t one = 1;
-    BATON_CHECK(::write(stop_event_, &one, sizeof one) == static_cast<ssize_t>(sizeof one));
+    ask_to_stop();
     thread_.join();
     ::close(stop_event_);
   }
@@ -92,14 +97,16 @@ void Listener::run() {
   for (bool pause = false;;) {
     // During a pause the clients wait in the backlog.
     ::poll(watched.data(), pause ? 1 : 2, pause ? kPauseMs : -1);
-    if (watched[0].revents != 0) return;
-    pause = !accept_all();
+    if (watched[0].revents != 0) break;
+    pause = !accept_some(kMostATurn);
   }
+  // They have connected: they are to be told that the server goes, not reset.
+  static_cast<void>(accept_some(kBacklog));
 }
 
 // False when there are no descriptors or no memory for the next one.
-bool Listener::accept_all() {
-  for (;;) {
+bool Listener::accept_some(int most) {
+  for (int i = 0; i < most; ++i) {
     const int socket = ::accept4(socket_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (socket >= 0) {
       take_(socket);
@@ -110,6 +117,7 @@ bool Listener::accept_all() {
     }
     // Else a client that has gone from the backlog already, or a signal.
   }
+  return true;
 }
 
 }  // namespace baton::adapters::grpc_api

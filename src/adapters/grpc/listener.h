@@ -22,12 +22,15 @@ class Listener {
 
   // `address` is numeric, IPv4 or IPv6; port 0 is a free one. The port, or why not. Once.
   [[nodiscard]] Result<uint16_t, std::string> listen(const std::string& address, uint16_t port);
-  // Closes the listening socket: no connection is handed on afterwards. Again: no effect.
+  // stop() without waiting for its end. Any thread.
+  void ask_to_stop() const;
+  // Hands on whoever has connected by now and closes the listening socket: no connection is handed
+  // on afterwards. Again: no effect.
   void stop();
 
  private:
   void run();
-  bool accept_all();
+  bool accept_some(int most);
 
   const std::function<void(int socket)> take_;
   int socket_ = -1;

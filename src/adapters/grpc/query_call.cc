@@ -3,6 +3,11 @@
 #include <utility>
 
 namespace baton::adapters::grpc_api {
+namespace {
+
+constexpr size_t kMostQueryBytes = 64 << 10;  // it holds a name and a version
+
+}  // namespace
 
 void QueryCall::await(const QuerySource& source) {
   auto call = std::make_shared<QueryCall>(source);
@@ -34,13 +39,22 @@ void QueryCall::arrived(bool ok) {
     return stream_.Read(&request_, reading_.of(shared_from_this()));
   }
   const auto known = source_.methods.not_offered.find(name);
-  finish({grpc::StatusCode::UNIMPLEMENTED, known == source_.methods.not_offered.end()
-                                               ? "there is no such method"
-                                               : known->second + " is not offered by this server"});
+  refuse_on_worker({EndReason::kUnsupported,
+                    known == source_.methods.not_offered.end()
+                        ? "there is no such method"
+                        : known->second + " is not offered by this server",
+                    {}});
 }
 
 void QueryCall::has_read(bool ok) {
-  if (!ok) return finish({grpc::StatusCode::INVALID_ARGUMENT, "the call has no message"});
+  if (!ok && context_.IsCancelled()) {
+    return refuse_on_worker({EndReason::kClientGone, "the client cancelled the call", {}});
+  }
+  if (!ok) return refuse_on_worker({EndReason::kInvalid, "the call has no message", {}});
+  if (request_.Length() > kMostQueryBytes) {
+    request_.Clear();
+    return refuse_on_worker({EndReason::kTooLarge, "the message is larger than 64 KiB", {}});
+  }
   worker_.executor->post([self = shared_from_this()] { (*self->method_)(self); });
 }
 
@@ -64,9 +78,16 @@ void QueryCall::finish(const grpc::Status& status) {
   stream_.Finish(status, finishing_.of(shared_from_this()));
 }
 
-void QueryCall::refuse_counted(const Refusal& refusal) {
-  worker_.front->count_refused("", refusal);
-  finish(refuse(context_, refusal));
+grpc::Status QueryCall::refused(std::string_view model, const Refusal& refusal) {
+  RequestContext context = context_of(context_, source_.clock);
+  context.bytes = request_.Length();
+  worker_.front->count_refused(caller_of(context_), std::move(context), model, refusal);
+  return refuse(context_, refusal);
+}
+
+void QueryCall::refuse_on_worker(Refusal refusal) {
+  worker_.executor->post(
+      [self = shared_from_this(), refusal = std::move(refusal)] { self->refuse_counted(refusal); });
 }
 
 void QueryCall::on_cancel(std::move_only_function<void()> action) {

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "adapters/grpc/call_queue.h"
 #include "adapters/grpc/status.h"
@@ -56,8 +57,9 @@ class QueryCall final : public std::enable_shared_from_this<QueryCall> {
   // Sends the only message and ends the call. This or finish(), once.
   void answer(const grpc::ByteBuffer& message);
   void finish(const grpc::Status& status);
-  // finish() for what the front has not seen.
-  void refuse_counted(const Refusal& refusal);
+  // The status of a refusal, which it counts.
+  [[nodiscard]] grpc::Status refused(std::string_view model, const Refusal& refusal);
+  void refuse_counted(const Refusal& refusal) { finish(refused("", refusal)); }
   // Called when the client has gone; at once if it has.
   void on_cancel(std::move_only_function<void()> action);
 
@@ -68,6 +70,7 @@ class QueryCall final : public std::enable_shared_from_this<QueryCall> {
   void has_written(bool ok);
   void has_finished(bool) {}
   void has_ended(bool ok);
+  void refuse_on_worker(Refusal refusal);
 
   const QuerySource source_;
   const GrpcWorker worker_;

@@ -27,8 +27,11 @@ namespace baton::adapters::grpc_api {
                                           const ports::Caller& caller,
                                           const ports::InferenceFront& front);
 [[nodiscard]] ports::Caller caller_of(const grpc::ServerContext& context);
-// Arrival, deadline, client id, tenant, class and trace.
-[[nodiscard]] Result<RequestContext, Refusal> context_of(const grpc::ServerContext& context,
-                                                         const ports::Clock& clock);
+// Arrival, the call's deadline, client id, tenant and trace.
+[[nodiscard]] RequestContext context_of(const grpc::ServerContext& context,
+                                        const ports::Clock& clock);
+// Adds the headers' deadline and class.
+[[nodiscard]] Result<void, Refusal> apply_headers(const grpc::ServerContext& context,
+                                                  RequestContext& out);
 
 }  // namespace baton::adapters::grpc_api

@@ -140,7 +140,7 @@ GatewayToken Gateway::infer(InferRequest request, GatewaySink& sink) {
   return GatewayToken(call.token);
 }
 
-Result<GatewayToken, Refusal> Gateway::expect(RequestContext context, std::string model,
+Result<GatewayToken, Refusal> Gateway::expect(RequestContext& context, std::string model,
                                               GatewaySink& sink) {
   LiveCall& call = begin(std::move(model), sink);
   context.id = request_id(call.token);
@@ -148,7 +148,7 @@ Result<GatewayToken, Refusal> Gateway::expect(RequestContext context, std::strin
     calls_.erase(call.token);
     return fail(std::move(reserved).error());
   }
-  call.early_context = std::move(context);
+  call.early_context = context;
   call.decoding = true;
   arm(call);
   return GatewayToken(call.token);

@@ -103,8 +103,8 @@ class Gateway {
   GatewayToken infer(InferRequest request, GatewaySink& sink);
   // A request that is decoded off the loop: admitted now, so that it counts against the limits, its
   // deadline holds and it can be cancelled. Ends like one of infer(), which decoded() makes of it.
-  // Error: not admitted; nothing was begun.
-  [[nodiscard]] Result<GatewayToken, Refusal> expect(RequestContext context, std::string model,
+  // `context` gets its id. Error: not admitted; nothing was begun.
+  [[nodiscard]] Result<GatewayToken, Refusal> expect(RequestContext& context, std::string model,
                                                      GatewaySink& sink);
   // What came of it; may answer from within. A request that has ended meanwhile: no effect.
   void decoded(GatewayToken token, Result<InferRequest, Refusal> request);

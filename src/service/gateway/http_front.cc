@@ -212,7 +212,7 @@ void HttpFront::infer(ExchangeId id, const HttpRequest& request, const Route& ro
 }
 
 std::optional<Refusal> HttpFront::decode_by_job(Call& call, HttpRequest request,
-                                                const RequestContext& context, const Route& route) {
+                                                RequestContext& context, const Route& route) {
   auto token = gateway_.expect(context, route.model, call);
   if (!token.has_value()) return std::move(token).error();
   call.token = *token;

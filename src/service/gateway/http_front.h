@@ -69,8 +69,7 @@ class HttpFront final : public protocol::http1::HttpHandler {
              const protocol::oip::Route& route, Responder& responder);
   // Error: the gateway does not admit it.
   std::optional<Refusal> decode_by_job(Call& call, protocol::http1::HttpRequest request,
-                                       const RequestContext& context,
-                                       const protocol::oip::Route& route);
+                                       RequestContext& context, const protocol::oip::Route& route);
   void finish(Call& call, GatewayAnswer answer);
 
   Gateway& gateway_;

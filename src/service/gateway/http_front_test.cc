@@ -30,6 +30,12 @@ class Responses final : public protocol::http1::HttpResponder {
   std::map<uint64_t, HttpResponse> all;
 };
 
+class Lines final : public ports::LogSink {
+ public:
+  void write(std::string_view line) override { last = line; }
+  std::string last;
+};
+
 class HttpFrontTest : public testing::Test {
  protected:
   static constexpr int64_t kMany = 300'000;  // numbers, in JSON well above kMostJsonOnLoop
@@ -119,7 +125,8 @@ class HttpFrontTest : public testing::Test {
   ManualJobs jobs_;
   FixedDirectory directory_;
   Telemetry telemetry_{1};
-  AccessLog access_log_{loop_, nullptr};
+  Lines lines_;
+  AccessLog access_log_{loop_, &lines_};
   ByteBudget answers_{8 << 20};
   std::shared_ptr<ScriptedEngine> engine_ = std::make_shared<ScriptedEngine>();
   ModelConfig config_;
@@ -201,6 +208,8 @@ TEST_F(HttpFrontTest, WhatAJobReadsIsInFlight) {
   make_front({.max_in_flight = 1, .max_bytes = 64 << 20});
   const uint64_t large = post(body_of(kMany));
   EXPECT_EQ(responses_.status(post(body_of(kMany))), 503);
+  EXPECT_NE(lines_.last.find(R"("request":)"), std::string::npos) << lines_.last;
+  EXPECT_EQ(lines_.last.find(R"("request":0)"), std::string::npos) << lines_.last;
   EXPECT_EQ(jobs_.waiting(), 1U);
   const uint64_t small = post(body_of(1));
   turn();

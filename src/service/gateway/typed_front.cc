@@ -67,8 +67,8 @@ class TypedFront::Call final : public GatewaySink {
   GatewayToken token;
 };
 
-TypedFront::TypedFront(Gateway& gateway, const ports::Clock& clock, const AccessControl* access)
-    : gateway_(gateway), clock_(clock), access_(access) {}
+TypedFront::TypedFront(Gateway& gateway, const AccessControl* access)
+    : gateway_(gateway), access_(access) {}
 
 TypedFront::~TypedFront() {
   BATON_CHECK(calls_.empty());
@@ -76,13 +76,11 @@ TypedFront::~TypedFront() {
 
 ports::InferToken TypedFront::infer(const ports::Caller& caller,
                                     std::shared_ptr<InferRequest> request, ports::InferSink sink) {
+  set_tenant(caller, request->context);
   if (auto refusal = refuse_caller(caller)) {
     gateway_.record_refused(request->context, request->model, *refusal);
     sink(fail(std::move(*refusal)));
     return ports::InferToken();
-  }
-  if (access_ != nullptr) {
-    request->context.tenant = access_->tenant_of(caller.authorization, std::nullopt);
   }
   auto owned = std::make_unique<Call>(*this, std::move(sink));
   Call& call = *owned;
@@ -95,10 +93,15 @@ void TypedFront::cancel(ports::InferToken token) {
   gateway_.cancel(GatewayToken(token.value()));
 }
 
-void TypedFront::count_refused(std::string_view model, const Refusal& refusal) {
-  RequestContext context;
-  context.protocol = Protocol::kGrpc;
-  context.arrival = clock_.now();
+void TypedFront::set_tenant(const ports::Caller& caller, RequestContext& context) const {
+  if (access_ != nullptr) {
+    context.tenant = access_->tenant_of(caller.authorization, std::nullopt);
+  }
+}
+
+void TypedFront::count_refused(const ports::Caller& caller, RequestContext context,
+                               std::string_view model, const Refusal& refusal) {
+  set_tenant(caller, context);
   gateway_.record_refused(context, model, refusal);
 }
 
@@ -134,7 +137,6 @@ Result<ModelView, Refusal> TypedFront::ready_view(std::string_view model,
                                                   std::optional<int64_t> version) {
   auto view = gateway_.view(std::string(model), version);
   if (view.has_value() && !view->ready()) view = fail(not_ready(*view));
-  if (!view.has_value()) count_refused(model, view.error());
   return view;
 }
 

@@ -13,13 +13,14 @@ namespace baton::service {
 class TypedFront final : public ports::InferenceFront {
  public:
   // All arguments outlive the front. A null access control lets everybody in.
-  TypedFront(Gateway& gateway, const ports::Clock& clock, const AccessControl* access);
+  TypedFront(Gateway& gateway, const AccessControl* access);
   ~TypedFront() override;
 
   ports::InferToken infer(const ports::Caller& caller, std::shared_ptr<InferRequest> request,
                           ports::InferSink sink) override;
   void cancel(ports::InferToken token) override;
-  void count_refused(std::string_view model, const Refusal& refusal) override;
+  void count_refused(const ports::Caller& caller, RequestContext context, std::string_view model,
+                     const Refusal& refusal) override;
   [[nodiscard]] std::optional<Refusal> refuse_caller(const ports::Caller& caller) const override;
   bool server_ready() override;
   ports::ServerDescription server() override;
@@ -32,11 +33,11 @@ class TypedFront final : public ports::InferenceFront {
 
  private:
   class Call;
-  // Errors are counted.
+  // Whose spending the caller's is; without keys what it says itself.
+  void set_tenant(const ports::Caller& caller, RequestContext& context) const;
   Result<ModelView, Refusal> ready_view(std::string_view model, std::optional<int64_t> version);
 
   Gateway& gateway_;
-  const ports::Clock& clock_;
   const AccessControl* access_;
   std::unordered_map<uint64_t, std::unique_ptr<Call>> calls_;  // by token; never iterated
 };

@@ -11,6 +11,12 @@
 namespace baton::service {
 namespace {
 
+class Lines final : public ports::LogSink {
+ public:
+  void write(std::string_view line) override { last = line; }
+  std::string last;
+};
+
 class TypedFrontTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -46,14 +52,15 @@ class TypedFrontTest : public testing::Test {
   ports::testing::VirtualLoop loop_;
   ports::testing::FixedDirectory directory_;
   Telemetry telemetry_{1};
-  AccessLog access_log_{loop_, nullptr};
+  Lines lines_;
+  AccessLog access_log_{loop_, &lines_};
   ByteBudget budget_{20};
   std::shared_ptr<ports::testing::ScriptedEngine> engine_ =
       std::make_shared<ports::testing::ScriptedEngine>();
   Gateway gateway_{
       GatewayPorts{loop_, loop_, loop_, directory_, telemetry_, access_log_, nullptr, &budget_},
       {}};
-  TypedFront front_{gateway_, loop_, nullptr};
+  TypedFront front_{gateway_, nullptr};
   std::vector<Result<ports::InferAnswer, Refusal>> answers_;
 };
 
@@ -66,6 +73,18 @@ TEST_F(TypedFrontTest, AnswersThatWaitForTheirClientsAreBounded) {
   EXPECT_EQ(budget_.used(), 0U);
   infer_and_answer();
   EXPECT_TRUE(answers_[0].has_value());
+}
+
+TEST_F(TypedFrontTest, LogsWhoseTheRefusedCallWas) {
+  const AccessControl access({{"k", "alice"}});
+  TypedFront front(gateway_, &access);
+  RequestContext context;
+  context.client_id = "r-1";
+  context.tenant = "mallory";  // said by the client, who has a key
+  front.count_refused({"Bearer k", "127.0.0.1"}, context, "m", {EndReason::kInvalid, "no", {}});
+  EXPECT_NE(lines_.last.find(R"("client_id":"r-1")"), std::string::npos) << lines_.last;
+  EXPECT_NE(lines_.last.find(R"("tenant":"alice")"), std::string::npos) << lines_.last;
+  EXPECT_EQ(telemetry_.cells(0).refused[static_cast<size_t>(EndReason::kInvalid)].value(), 1U);
 }
 
 }  // namespace

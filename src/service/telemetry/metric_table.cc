@@ -64,6 +64,8 @@ constexpr auto kMetrics = std::to_array<MetricInfo>({
      "Bytes of HTTP bodies that are not complete yet."},
     {"baton_http_write_stalls_total", "counter", "connections", "listener",
      "HTTP connections cut off because their answer was not taken; among the timeouts."},
+    {"baton_grpc_write_stalls_total", "counter", "calls", "",
+     "gRPC calls cut off because their answer was not taken."},
     {"baton_unwritten_answer_bytes", "gauge", "bytes", "",
      "Answers that clients have not taken yet: REST above 64 KiB, and gRPC."},
     {"baton_log_lines_dropped_total", "counter", "lines", "log",
