@@ -59,7 +59,7 @@ Duration measure_hand_over(const ports::Clock& clock) {
   exchange.end();
   other.join();
   std::ranges::nth_element(spent, spent.begin() + kExchanges / 4);
-  return std::clamp(spent[kExchanges / 4], Duration::us(1), Duration::us(100));
+  return std::clamp(spent[kExchanges / 4], Duration::us(20), Duration::us(100));
 }
 
 }  // namespace baton::adapters
