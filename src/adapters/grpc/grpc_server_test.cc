@@ -400,6 +400,7 @@ TEST_F(GrpcServerTest, AsksForAKeyForAllButHealth) {
   const auto watch = [&](grpc::ClientContext& context) {
     grpc::health::v1::HealthCheckRequest service;
     service.set_service("m");
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
     return health_->Watch(&context, service)->Finish();
   };
   EXPECT_EQ(code(watch, {}), StatusCode::UNAUTHENTICATED);
