@@ -37,7 +37,7 @@ class Listener final : public GrpcListener {
 
 Result<std::unique_ptr<GrpcListener>, LoadFailure> listen_grpc(
     const ServerConfig& config, const std::vector<std::unique_ptr<Worker>>& workers,
-    const ports::Clock& clock, std::atomic<uint64_t>& write_stalls) {
+    const ports::Clock& clock, std::atomic<uint64_t>& write_stalls, ports::JobRunner* readers) {
   adapters::grpc_api::GrpcServerOptions options;
   options.address = config.listen.host;
   options.port = config.listen.grpc_port;
@@ -46,7 +46,7 @@ Result<std::unique_ptr<GrpcListener>, LoadFailure> listen_grpc(
   options.write_stalls = &write_stalls;
   std::vector<adapters::grpc_api::GrpcWorker> fronts;
   for (const auto& worker : workers) {
-    fronts.push_back({&worker->loop(), &worker->loop(), &worker->typed()});
+    fronts.push_back({&worker->loop(), &worker->loop(), &worker->typed(), readers});
   }
   auto listener = std::make_unique<Listener>(options, fronts, clock);
   BATON_TRY(listener->listen());
@@ -55,7 +55,7 @@ Result<std::unique_ptr<GrpcListener>, LoadFailure> listen_grpc(
 #else
 Result<std::unique_ptr<GrpcListener>, LoadFailure> listen_grpc(
     const ServerConfig&, const std::vector<std::unique_ptr<Worker>>&, const ports::Clock&,
-    std::atomic<uint64_t>&) {
+    std::atomic<uint64_t>&, ports::JobRunner*) {
   return nullptr;
 }
 #endif

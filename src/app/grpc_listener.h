@@ -23,10 +23,10 @@ class GrpcListener {
   virtual void drain(Instant deadline, std::function<void()> done) = 0;
 };
 
-// Binds and serves; counts the clients cut off that did not take their answers. Null in a build
-// without gRPC.
+// Binds and serves; counts the clients cut off that did not take their answers; large messages are
+// read by `readers`. Null in a build without gRPC.
 [[nodiscard]] Result<std::unique_ptr<GrpcListener>, LoadFailure> listen_grpc(
     const ServerConfig& config, const std::vector<std::unique_ptr<Worker>>& workers,
-    const ports::Clock& clock, std::atomic<uint64_t>& write_stalls);
+    const ports::Clock& clock, std::atomic<uint64_t>& write_stalls, ports::JobRunner* readers);
 
 }  // namespace baton::app

@@ -236,7 +236,8 @@ Result<void, LoadFailure> Server::listen() {
   BATON_ASSIGN(metrics_port_, listen_http("metrics", config().listen.metrics_port,
                                           {{&metrics_loop_, metrics_.get()}}));
   if (config().listen.grpc) {
-    BATON_ASSIGN(grpc_, listen_grpc(config(), workers_, clock_, grpc_write_stalls_));
+    BATON_ASSIGN(grpc_,
+                 listen_grpc(config(), workers_, clock_, grpc_write_stalls_, json_readers_.get()));
     if (grpc_) grpc_port_ = grpc_->port();
   }
   const std::string host = config().listen.host + ":";

@@ -1,6 +1,8 @@
 """baton.yaml and the commands beside `serve`: what they accept, refuse by line, and print."""
 
 import json
+import pathlib
+import re
 import subprocess
 
 import pytest
@@ -78,6 +80,15 @@ def test_a_key_is_needed_where_keys_are_configured(configured, tmp_path):
     server.wait_for(lambda: {"team-a", "team-b"} <= {line.get("tenant") for line in running.access_lines()}, 5,
                     "both tenants in the access log")
     assert "first-key" not in running.access_file.read_text() + running.log()
+
+
+def test_pinned_instances_run_where_the_kernel_says(configured):
+    running = configured("required_models: [simple]\nthreads: {pin_instances: true}")
+    threads = [task for task in pathlib.Path(f"/proc/{running.process.pid}/task").iterdir()
+               if (task / "comm").read_text().strip() == "simple#0"]
+    allowed = re.search(r"^Cpus_allowed_list:\s+(\d+)$", (threads[0] / "status").read_text(), re.MULTILINE)
+    assert allowed, "the thread may run on one CPU alone"
+    assert f"instance thread simple#0 is pinned to CPU {allowed[1]}" in running.log()
 
 
 def test_a_wrong_line_of_keys_is_refused_by_number(folder, tmp_path):

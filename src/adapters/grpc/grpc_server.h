@@ -12,6 +12,7 @@
 #include "ports/clock.h"
 #include "ports/executor.h"
 #include "ports/inference_front.h"
+#include "ports/job_runner.h"
 
 namespace baton::adapters::grpc_api {
 
@@ -32,7 +33,9 @@ struct GrpcServerOptions {
 struct GrpcWorker {
   ports::Executor* executor = nullptr;
   ports::Timers* timers = nullptr;
-  ports::InferenceFront* front = nullptr;  // used on the executor only
+  ports::InferenceFront* front = nullptr;  // used on the executor only, refuse_caller() excepted
+  // Reads large messages, so that other calls of the queue need not wait; null: the queue does.
+  ports::JobRunner* readers = nullptr;
 };
 
 // Serves inference.GRPCInferenceService and grpc.health.v1.Health. Calls go to the workers in turn.

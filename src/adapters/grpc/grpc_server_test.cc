@@ -13,6 +13,7 @@
 #include <chrono>
 #include <future>
 #include <map>
+#include <mutex>
 #include <thread>
 
 #include "adapters/grpc/status.h"
@@ -136,6 +137,37 @@ class FakeFront final : public ports::InferenceFront {
   std::map<uint64_t, ports::InferSink> hanging_;
 };
 
+// Runs jobs when the test says so. Any thread.
+class HeldJobs final : public ports::JobRunner {
+ public:
+  void run(Job job) override {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back(std::move(job));
+  }
+  [[nodiscard]] size_t waiting() const {
+    const std::lock_guard lock(mutex_);
+    return jobs_.size();
+  }
+  void run_all() {
+    std::vector<Job> jobs;
+    {
+      const std::lock_guard lock(mutex_);
+      jobs.swap(jobs_);
+    }
+    Uncancelled never;
+    for (Job& job : jobs) job(never);
+  }
+
+ private:
+  class Uncancelled final : public ports::Cancellation {
+   public:
+    [[nodiscard]] bool requested() const override { return false; }
+    void run(FunctionRef<void()> work, FunctionRef<void()>) override { work(); }
+  };
+  mutable std::mutex mutex_;
+  std::vector<Job> jobs_;
+};
+
 class GrpcServerTest : public ::testing::Test {
  protected:
   GrpcServerTest() { start({}); }
@@ -143,7 +175,7 @@ class GrpcServerTest : public ::testing::Test {
 
   void start(GrpcServerOptions options) {
     server_ = std::make_unique<GrpcServer>(
-        options, std::vector<GrpcWorker>{{&loop_, &timers_, &front_}}, clock_);
+        options, std::vector<GrpcWorker>{{&loop_, &timers_, &front_, readers_}}, clock_);
     const auto port = server_->listen();
     ASSERT_TRUE(port.has_value()) << port.error();
     port_ = *port;
@@ -196,6 +228,8 @@ class GrpcServerTest : public ::testing::Test {
   WallClock clock_;
   FakeFront front_;
   ManualTimers timers_;
+  HeldJobs jobs_;
+  ports::JobRunner* readers_ = nullptr;
   ports::testing::LoopExecutor loop_;
   std::atomic<bool> stopped_{false};
   std::unique_ptr<GrpcServer> server_;
@@ -406,6 +440,42 @@ TEST_F(GrpcServerTest, AsksForAKeyForAllButHealth) {
   EXPECT_EQ(code(watch, {}), StatusCode::UNAUTHENTICATED);
   EXPECT_EQ(code(infer, {"secret", "secret"}), StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(code(server, {"secret", "wrong"}), StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(GrpcServerTest, OthersAreAnsweredWhileAJobReadsALargeMessage) {
+  stop();
+  readers_ = &jobs_;
+  start({});
+  grpc::ClientContext large;
+  ModelInferResponse large_answer;
+  std::atomic<bool> answered{false};
+  std::thread caller([&] {
+    EXPECT_TRUE(
+        stub_->ModelInfer(&large, request("m", std::string(1 << 20, 'a')), &large_answer).ok());
+    answered = true;
+  });
+  EXPECT_TRUE(eventually([&] { return jobs_.waiting() == 1; }));
+  grpc::ClientContext small;
+  ModelInferResponse small_answer;
+  EXPECT_TRUE(stub_->ModelInfer(&small, request("m"), &small_answer).ok());
+  EXPECT_FALSE(answered);
+  jobs_.run_all();
+  caller.join();
+  EXPECT_EQ(large_answer.raw_output_contents(0).size(), 1U << 20);
+}
+
+TEST_F(GrpcServerTest, CountsTheParametersOfTensorsBeforeItReadsThem) {
+  for (int count : {4000, 4200}) {
+    auto message = request("m");
+    for (int i = 0; i < count; ++i) {
+      (*message.mutable_inputs(0)->mutable_parameters())["p" + std::to_string(i)].set_int64_param(
+          1);
+    }
+    grpc::ClientContext context;
+    ModelInferResponse response;
+    EXPECT_EQ(stub_->ModelInfer(&context, message, &response).error_code(),
+              count < 4096 ? StatusCode::OK : StatusCode::RESOURCE_EXHAUSTED);
+  }
 }
 
 // triton server#1776: the limit is told as such.

@@ -17,6 +17,8 @@
 namespace baton::adapters::grpc_api {
 namespace {
 
+// Longer messages are read by a job: 256 KiB take some hundred microseconds at most.
+constexpr size_t kMostBytesOnQueue = 256 << 10;
 constexpr size_t kCopyBytes = 4096;  // smaller outputs are cheaper to copy than to hand over
 // A call that is cancelled this close to its deadline has run out of time, whoever noticed first.
 constexpr Duration kDeadlineSlack = Duration::ms(5);
@@ -72,22 +74,64 @@ struct MessageStorage {
   inference::ModelInferRequest* message = nullptr;
 };
 
-// Counts the tensors and parameters of a message before it is parsed: two bytes on the wire can
-// become more than a hundred in memory. What is malformed is left to the parser.
+// Counts the tensors and parameters of a message, those of its tensors too, before it is parsed:
+// two bytes on the wire can become more than a hundred in memory. What is malformed is left to the
+// parser.
+class EntryCounter {
+ public:
+  explicit EntryCounter(google::protobuf::io::CodedInputStream& in) : in_(in) {}
+
+  // False: more than kMost.
+  bool within_limit() {
+    while (const uint32_t tag = in_.ReadTag()) {
+      if (++entries_ > kMost) return false;
+      const int field = WireFormatLite::GetTagFieldNumber(tag);
+      const bool input = field == inference::ModelInferRequest::kInputsFieldNumber;
+      const bool output = field == inference::ModelInferRequest::kOutputsFieldNumber;
+      const bool nested =
+          WireFormatLite::GetTagWireType(tag) == WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
+      if ((input || output) && nested) {
+        const int parameters = input ? kInputParameters : kOutputParameters;
+        if (!count_parameters(parameters)) return false;
+        continue;
+      }
+      if (!WireFormatLite::SkipField(&in_, tag)) break;
+    }
+    return true;
+  }
+
+  static constexpr uint32_t kMost = 4096;
+
+ private:
+  using WireFormatLite = google::protobuf::internal::WireFormatLite;
+  static constexpr int kInputParameters =
+      inference::ModelInferRequest::InferInputTensor::kParametersFieldNumber;
+  static constexpr int kOutputParameters =
+      inference::ModelInferRequest::InferRequestedOutputTensor::kParametersFieldNumber;
+
+  bool count_parameters(int parameters) {
+    uint32_t length = 0;
+    if (!in_.ReadVarint32(&length)) return true;
+    const auto limit = in_.PushLimit(static_cast<int>(std::min<uint32_t>(length, INT32_MAX)));
+    while (const uint32_t tag = in_.ReadTag()) {
+      if (WireFormatLite::GetTagFieldNumber(tag) == parameters && ++entries_ > kMost) return false;
+      if (!WireFormatLite::SkipField(&in_, tag)) break;
+    }
+    in_.Skip(in_.BytesUntilLimit());
+    in_.PopLimit(limit);
+    return true;
+  }
+
+  google::protobuf::io::CodedInputStream& in_;
+  uint32_t entries_ = 0;
+};
+
 Result<void, Refusal> check_entries(grpc::ByteBuffer* bytes) {
-  constexpr uint32_t kMostEntries = 4096;
   grpc::ProtoBufferReader reader(bytes);
   google::protobuf::io::CodedInputStream in(&reader);
-  uint32_t entries = 0;
-  while (const uint32_t tag = in.ReadTag()) {
-    if (++entries > kMostEntries) {
-      return fail(Refusal{EndReason::kTooLarge,
-                          "the request has more than 4096 inputs, outputs and parameters",
-                          {}});
-    }
-    if (!google::protobuf::internal::WireFormatLite::SkipField(&in, tag)) break;
-  }
-  return {};
+  if (EntryCounter(in).within_limit()) return {};
+  return fail(Refusal{
+      EndReason::kTooLarge, "the request has more than 4096 inputs, outputs and parameters", {}});
 }
 
 // `held` becomes what the message counts in the limits on requests in flight.
@@ -249,15 +293,25 @@ void InferCall::begin() {
   caller_ = caller_of(context_);
   RequestContext context = context_of(context_, source_.clock);
   context.bytes = message_.Length();
+  if (worker_.readers == nullptr || context.bytes <= kMostBytesOnQueue) {
+    return read(std::move(context), true);
+  }
+  worker_.readers->run(
+      [self = shared_from_this(), context = std::move(context)](ports::Cancellation&) mutable {
+        self->read(std::move(context), false);
+      });
+}
+
+void InferCall::read(RequestContext context, bool lend) {
   std::string model;
   auto request = decode(context, model);
   if (request.has_value()) {
+    auto infer = [self = shared_from_this(), typed = *std::move(request)]() mutable {
+      self->infer(std::move(typed));
+    };
     // On this thread when the worker is idle: waking its own costs more than a small model's run.
-    worker_.executor->run_or_post(
-        [self = shared_from_this(), typed = *std::move(request)]() mutable {
-          self->infer(std::move(typed));
-        });
-    return;
+    if (lend) return worker_.executor->run_or_post(std::move(infer));
+    return worker_.executor->post(std::move(infer));
   }
   message_.Clear();  // it may be waited for that the client takes its refusal
   worker_.executor->post([self = shared_from_this(), model, refusal = request.error(),

@@ -38,6 +38,8 @@ class InferCall final : public WatchedWrite, public std::enable_shared_from_this
   [[nodiscard]] Result<std::shared_ptr<InferRequest>, Refusal> decode(RequestContext& context,
                                                                       std::string& model);
   void begin();
+  // `lend`: on the queue's thread, which may take the worker's turn.
+  void read(RequestContext context, bool lend);
   void end(const grpc::Status& status);
   void infer(std::shared_ptr<InferRequest> request);
   void finish(Result<ports::InferAnswer, Refusal> answer);

@@ -9,12 +9,12 @@
 namespace baton::adapters::onnx {
 namespace {
 
+// Sanitizers reserve more address space than a limit could leave.
+#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
 void wait_for(void* argument) {
   static_cast<std::shared_future<void>*>(argument)->wait();
 }
 
-// Sanitizers reserve more address space than a limit could leave.
-#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
 TEST(PoolThreads, SaysWhenThereAreNoMoreThreads) {
   PoolThreads threads;
   std::promise<void> release;
