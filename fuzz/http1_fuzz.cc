@@ -73,6 +73,9 @@ std::string trace_requests(std::string_view bytes, baton::Random* cuts) {
         trace += parser.framing().keep_alive ? "keep " : "close ";
         trace += parser.framing().expects_continue ? "expects " : "";
         break;
+      case RequestParser::Event::kContinue:
+        BATON_CHECK(false);  // of responses alone
+        break;
       case RequestParser::Event::kComplete:
         add_request(trace, parser.take());
         break;

@@ -37,13 +37,14 @@ class Listener final : public GrpcListener {
 
 Result<std::unique_ptr<GrpcListener>, LoadFailure> listen_grpc(
     const ServerConfig& config, const std::vector<std::unique_ptr<Worker>>& workers,
-    const ports::Clock& clock, std::atomic<uint64_t>& write_stalls, ports::JobRunner* readers) {
+    const ports::Clock& clock, GrpcCounters& counters, ports::JobRunner* readers) {
   adapters::grpc_api::GrpcServerOptions options;
   options.address = config.listen.host;
   options.port = config.listen.grpc_port;
   options.message_bytes_max = static_cast<int64_t>(config.limits.max_body_bytes);
   options.write_stall = config.limits.write_stall;
-  options.write_stalls = &write_stalls;
+  options.write_stalls = &counters.write_stalls;
+  options.connections_refused = &counters.connections_refused;
   std::vector<adapters::grpc_api::GrpcWorker> fronts;
   for (const auto& worker : workers) {
     fronts.push_back({&worker->loop(), &worker->loop(), &worker->typed(), readers});
@@ -55,7 +56,7 @@ Result<std::unique_ptr<GrpcListener>, LoadFailure> listen_grpc(
 #else
 Result<std::unique_ptr<GrpcListener>, LoadFailure> listen_grpc(
     const ServerConfig&, const std::vector<std::unique_ptr<Worker>>&, const ports::Clock&,
-    std::atomic<uint64_t>&, ports::JobRunner*) {
+    GrpcCounters&, ports::JobRunner*) {
   return nullptr;
 }
 #endif

@@ -23,10 +23,15 @@ class GrpcListener {
   virtual void drain(Instant deadline, std::function<void()> done) = 0;
 };
 
-// Binds and serves; counts the clients cut off that did not take their answers; large messages are
-// read by `readers`. Null in a build without gRPC.
+// What is counted of a gRPC server's clients.
+struct GrpcCounters {
+  std::atomic<uint64_t> write_stalls{0};         // calls cut off: their answers were not taken
+  std::atomic<uint64_t> connections_refused{0};  // for want of descriptors
+};
+
+// Binds and serves; large messages are read by `readers`. Null in a build without gRPC.
 [[nodiscard]] Result<std::unique_ptr<GrpcListener>, LoadFailure> listen_grpc(
     const ServerConfig& config, const std::vector<std::unique_ptr<Worker>>& workers,
-    const ports::Clock& clock, std::atomic<uint64_t>& write_stalls, ports::JobRunner* readers);
+    const ports::Clock& clock, GrpcCounters& counters, ports::JobRunner* readers);
 
 }  // namespace baton::app

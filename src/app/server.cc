@@ -110,7 +110,7 @@ class Server {
   http::WorkerLoop metrics_loop_;
   std::unique_ptr<service::MetricsFront> metrics_;
   std::vector<std::unique_ptr<http::HttpServer>> servers_;  // inference, then metrics
-  std::atomic<uint64_t> grpc_write_stalls_{0};
+  GrpcCounters grpc_counters_;
   std::unique_ptr<GrpcListener> grpc_;  // null: not served
   std::unique_ptr<adapters::jobs::JobPool> jobs_;
   std::thread metrics_thread_;
@@ -237,7 +237,7 @@ Result<void, LoadFailure> Server::listen() {
                                           {{&metrics_loop_, metrics_.get()}}));
   if (config().listen.grpc) {
     BATON_ASSIGN(grpc_,
-                 listen_grpc(config(), workers_, clock_, grpc_write_stalls_, json_readers_.get()));
+                 listen_grpc(config(), workers_, clock_, grpc_counters_, json_readers_.get()));
     if (grpc_) grpc_port_ = grpc_->port();
   }
   const std::string host = config().listen.host + ":";
@@ -283,7 +283,9 @@ service::ProcessCounts Server::process_counts() const {
   if (access_log_) counts.logs.push_back({"access", access_log_->dropped()});
   if (decision_log_) counts.logs.push_back({"decisions", decision_log_->dropped()});
   counts.unwritten_bytes = answers_.used();
-  counts.grpc_write_stalls = grpc_write_stalls_.load(std::memory_order_relaxed);
+  counts.grpc_write_stalls = grpc_counters_.write_stalls.load(std::memory_order_relaxed);
+  counts.grpc_connections_refused =
+      grpc_counters_.connections_refused.load(std::memory_order_relaxed);
   counts.decisions_missed = decisions_missed_.load(std::memory_order_relaxed);
   return counts;
 }

@@ -79,11 +79,13 @@ struct GrpcServer::Impl {
   // The connections' way into the library.
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
   std::unique_ptr<grpc::Server> server;  // before the queues end
-  Listener listener{[this](int socket) {
-    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-    connection.fd = socket;
-    acceptor->HandleNewConnection(&connection);
-  }};
+  Listener listener{
+      [this](int socket) {
+        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+        connection.fd = socket;
+        acceptor->HandleNewConnection(&connection);
+      },
+      options.connections_refused};
   std::thread drain_thread;
 };
 

@@ -26,7 +26,10 @@ struct GrpcServerOptions {
   // How long a client may take for each MiB of an answer; it is cut off then.
   Duration write_stall = Duration::s(20);
   std::atomic<uint64_t>* write_stalls = nullptr;  // counts those; outlives the server
-  Duration watch_interval = Duration::ms(250);    // how often a health watcher looks again
+  // Counts connections closed at once because three quarters of the process's descriptors are in
+  // use; outlives the server.
+  std::atomic<uint64_t>* connections_refused = nullptr;
+  Duration watch_interval = Duration::ms(250);  // how often a health watcher looks again
 };
 
 // One worker as this adapter needs it. All outlive the server.

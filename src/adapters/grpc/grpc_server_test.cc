@@ -174,6 +174,7 @@ class GrpcServerTest : public ::testing::Test {
   ~GrpcServerTest() override { stop(); }
 
   void start(GrpcServerOptions options) {
+    options.connections_refused = &connections_refused_;
     server_ = std::make_unique<GrpcServer>(
         options, std::vector<GrpcWorker>{{&loop_, &timers_, &front_, readers_}}, clock_);
     const auto port = server_->listen();
@@ -228,6 +229,7 @@ class GrpcServerTest : public ::testing::Test {
   WallClock clock_;
   FakeFront front_;
   ManualTimers timers_;
+  std::atomic<uint64_t> connections_refused_{0};
   HeldJobs jobs_;
   ports::JobRunner* readers_ = nullptr;
   ports::testing::LoopExecutor loop_;
@@ -719,6 +721,30 @@ TEST_F(GrpcServerTest, AcceptsAgainAfterRunningOutOfDescriptors) {
   EXPECT_EQ(::poll(&answer, 1, 5000), 1);
   EXPECT_TRUE(live());
   ::close(client);
+}
+
+// Connections to this port leave descriptors for others.
+TEST_F(GrpcServerTest, ConnectionsUseThreeQuartersOfTheDescriptorsAtMost) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  std::vector<int> clients;
+  for (int i = 0; i < 40; ++i) clients.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  rlimit low = before;
+  low.rlim_cur = static_cast<rlim_t>(clients.back()) + 10;  // the next ones are in the last quarter
+  ASSERT_GE(static_cast<rlim_t>(clients.back()), low.rlim_cur - low.rlim_cur / 4);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port_);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(::connect(clients[0], reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  char byte = 0;
+  EXPECT_LE(::recv(clients[0], &byte, 1, 0), 0);  // closed, not served
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(connections_refused_, 1U);
+  EXPECT_EQ(::connect(clients[1], reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  EXPECT_EQ(::recv(clients[1], &byte, 1, 0), 1);  // its settings
+  for (int client : clients) ::close(client);
 }
 
 TEST_F(GrpcServerTest, SaysWhyItCannotListen) {

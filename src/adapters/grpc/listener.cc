@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -52,6 +53,13 @@ uint16_t port_of(int socket) {
   BATON_CHECK(::getnameinfo(address, size, nullptr, 0, port.data(), port.size(), NI_NUMERICSERV) ==
               0);
   return static_cast<uint16_t>(std::stoi(port.data()));
+}
+
+// Descriptors are given out from the lowest: those below this one are in use.
+bool leaves_room(int descriptor) {
+  rlimit limit{};
+  BATON_CHECK(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  return static_cast<rlim_t>(descriptor) < limit.rlim_cur - limit.rlim_cur / 4;
 }
 
 }  // namespace
@@ -108,8 +116,11 @@ void Listener::run() {
 bool Listener::accept_some(int most) {
   for (int i = 0; i < most; ++i) {
     const int socket = ::accept4(socket_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (socket >= 0) {
+    if (socket >= 0 && leaves_room(socket)) {
       take_(socket);
+    } else if (socket >= 0) {
+      ::close(socket);
+      if (refused_ != nullptr) refused_->fetch_add(1, std::memory_order_relaxed);
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       return false;
     } else if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINVAL || errno == EBADF) {

@@ -1,6 +1,7 @@
 #pragma once
 // Internal to this room: the listening socket.
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -15,7 +16,10 @@ namespace baton::adapters::grpc_api {
 class Listener {
  public:
   // `take` gets each connected socket and owns it; on the listener's thread.
-  explicit Listener(std::function<void(int socket)> take) : take_(std::move(take)) {}
+  // `refused`, unless null, counts those that are closed at once, because connections of this port
+  // may use three quarters of the process's descriptors at most: the rest is for others.
+  explicit Listener(std::function<void(int socket)> take, std::atomic<uint64_t>* refused = nullptr)
+      : take_(std::move(take)), refused_(refused) {}
   ~Listener() { stop(); }
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
@@ -33,6 +37,7 @@ class Listener {
   bool accept_some(int most);
 
   const std::function<void(int socket)> take_;
+  std::atomic<uint64_t>* const refused_;
   int socket_ = -1;
   int stop_event_ = -1;
   std::thread thread_;

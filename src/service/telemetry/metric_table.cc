@@ -66,6 +66,8 @@ constexpr auto kMetrics = std::to_array<MetricInfo>({
      "HTTP connections cut off because their answer was not taken; among the timeouts."},
     {"baton_grpc_write_stalls_total", "counter", "calls", "",
      "gRPC calls cut off because their answer was not taken."},
+    {"baton_grpc_connections_refused_total", "counter", "connections", "",
+     "gRPC connections closed at once: three quarters of the descriptors were in use."},
     {"baton_unwritten_answer_bytes", "gauge", "bytes", "",
      "Answers that clients have not taken yet: REST above 64 KiB, and gRPC."},
     {"baton_log_lines_dropped_total", "counter", "lines", "log",

@@ -198,6 +198,8 @@ void write_process(Writer& writer, const ProcessCounts& process) {
   write_listeners(writer, process.listeners);
   family(writer, "baton_grpc_write_stalls_total");
   writer.sample({}, process.grpc_write_stalls);
+  family(writer, "baton_grpc_connections_refused_total");
+  writer.sample({}, process.grpc_connections_refused);
   family(writer, "baton_unwritten_answer_bytes");
   writer.sample({}, process.unwritten_bytes);
   family(writer, "baton_log_lines_dropped_total");
