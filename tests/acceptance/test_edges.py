@@ -215,16 +215,31 @@ def test_a_grpc_deadline_centuries_away_is_none(served):
 def test_grpc_serves_again_after_a_lack_of_descriptors(make_server, folder):
     running = make_server(folder)
     pid = running.process.pid
-    _, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     limit = running.descriptors() + 10
-    resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, hard))
-    opened = [socket.create_connection((raw_http.HOST, running.ports["grpc"])) for _ in range(30)]
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, before[1]))
+    # gRPC's own connections leave a quarter of the descriptors to others: REST's take the rest.
+    opened = [socket.create_connection((raw_http.HOST, running.ports["http"])) for _ in range(30)]
     server.wait_for(lambda: running.descriptors() == limit, 5, "no descriptor left")
+    opened += [socket.create_connection((raw_http.HOST, running.ports["grpc"])) for _ in range(3)]
     for connection in opened:
         connection.close()
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
     client = tritonclient.grpc.InferenceServerClient(running.address("grpc"))
     assert client.is_server_live(client_timeout=20)
     client.close()
+
+
+def test_grpc_connections_leave_descriptors_to_rest(make_server, folder):
+    running = make_server(folder)
+    pid = running.process.pid
+    _, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (200, hard))
+    opened = [socket.create_connection((raw_http.HOST, running.ports["grpc"])) for _ in range(300)]
+    server.wait_for(lambda: running.metric("baton_grpc_connections_refused_total") > 100, 5, "refused connections")
+    assert running.get("/livez", timeout_s=5).status == 200
+    for connection in opened:
+        connection.close()
 
 
 @pytest.mark.parametrize("method", ["ServerLive", "ServerMetadata", "ModelMetadata", "ModelConfig", "ModelReady"])
