@@ -46,6 +46,7 @@ Result<std::unique_ptr<GrpcListener>, LoadFailure> listen_grpc(
   options.write_stalls = &counters.write_stalls;
   options.connections_refused = &counters.connections_refused;
   std::vector<adapters::grpc_api::GrpcWorker> fronts;
+  fronts.reserve(workers.size());
   for (const auto& worker : workers) {
     fronts.push_back({&worker->loop(), &worker->loop(), &worker->typed(), readers});
   }

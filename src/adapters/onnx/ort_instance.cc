@@ -333,12 +333,14 @@ Result<ports::BatchResult, ports::RunFailure> OrtInstance::collect(Members membe
     return fail(broken(error));
   }
   std::vector<Storage> storage;
+  storage.reserve(count);
   std::vector<OrtValue*> raw(values, values + count);
   // Every value is owned before anything can fail.
   for (OrtValue* value : raw) {
     storage.emplace_back(value, [release = api_.ReleaseValue](OrtValue* v) { release(v); });
   }
-  static_cast<void>(ort_ok(api_, api_.AllocatorFree(allocator_, values), error));
+  static_cast<void>(
+      ort_ok(api_, api_.AllocatorFree(allocator_, static_cast<void*>(values)), error));
   std::vector<Tensor> outputs;
   outputs.reserve(count);
   for (size_t i = 0; i < count; ++i) {

@@ -31,7 +31,8 @@ void PoolThreads::run() {
           new std::thread([work = order_->work, argument = order_->argument] { work(argument); });
       // From here, so that it has its name when its session is made.
       pthread_setname_np(order_->made->native_handle(), "baton-ort");
-    } catch (const std::exception&) {  // no thread is to be had: the session fails
+    } catch (const std::exception&) {
+      order_->made = nullptr;  // no thread is to be had: the session fails
     }
     order_->done = true;
     changed_.notify_all();

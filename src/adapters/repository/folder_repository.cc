@@ -131,6 +131,7 @@ class FolderRepository final : public ports::ModelRepository {
       }
     }
     std::vector<FoundModel> out;
+    out.reserve(models.size());
     for (auto& [name, model] : models) out.push_back(std::move(model));
     return out;
   }

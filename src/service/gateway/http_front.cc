@@ -145,7 +145,7 @@ std::optional<HttpResponse> HttpFront::on_head(const HttpRequest& head, std::opt
   if (!refusal) return std::nullopt;
   gateway_.record_refused(context_of(head), "", *refusal);
   if (refusal->reason == EndReason::kMethodNotAllowed) {
-    return wrong_method(std::move(*refusal), protocol::oip::allowed_methods(head.target));
+    return wrong_method(*refusal, protocol::oip::allowed_methods(head.target));
   }
   return error_response(*refusal);
 }
