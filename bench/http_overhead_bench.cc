@@ -2,8 +2,8 @@
 // loop with the same codec and the same sizes plus the bare Run.
 
 #include "adapters/http/http_server.h"
-#include "adapters/http/steady_clock.h"
 #include "adapters/onnx/testing/onnx_writer.h"
+#include "adapters/transport/steady_clock.h"
 #include "support/add_request.h"
 #include "support/bare_run.h"
 #include "support/child.h"
@@ -42,8 +42,8 @@ class EchoHandler final : public http1::HttpHandler {
 
 template <class Announce>
 void serve_echo(Announce announce) {
-  const http::SteadyClock clock;
-  http::WorkerLoop loop;
+  const baton::adapters::transport::SteadyClock clock;
+  baton::adapters::transport::WorkerLoop loop;
   EchoHandler handler;
   http::HttpServer server({}, {{&loop, &handler}}, clock);
   if (!announce(bench::need(server.listen()))) return;

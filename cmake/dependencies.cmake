@@ -2,6 +2,7 @@
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(Protobuf REQUIRED) # module mode, before gRPC
+find_library(BATON_NGHTTP2 nghttp2 REQUIRED)
 if(BATON_GRPC)
   find_package(gRPC CONFIG REQUIRED)
 endif()

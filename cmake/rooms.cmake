@@ -4,7 +4,7 @@
 #
 #   baton_room(policy/batching ROOMS base domain LIBS fmt::fmt TEST_ROOMS sim)
 function(baton_room room)
-  cmake_parse_arguments(ARG "" "" "ROOMS;LIBS;TEST_ROOMS;TEST_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TESTS_IF" "ROOMS;LIBS;TEST_ROOMS;TEST_LIBS" ${ARGN})
   string(REPLACE "/" "_" name ${room})
   set(folder ${CMAKE_SOURCE_DIR}/src/${room})
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cc)
@@ -20,9 +20,6 @@ function(baton_room room)
   set(links "")
   foreach(dependency ${ARG_ROOMS})
     string(REPLACE "/" "_" dependency_name ${dependency})
-    if(dependency STREQUAL "adapters/grpc" AND NOT BATON_GRPC)
-      continue() # a build without gRPC has no such room
-    endif()
     list(APPEND links baton_${dependency_name})
   endforeach()
 
@@ -36,6 +33,9 @@ function(baton_room room)
     target_link_libraries(baton_${name} INTERFACE ${links} ${ARG_LIBS})
   endif()
 
+  if(ARG_TESTS_IF AND NOT ${ARG_TESTS_IF})
+    set(tests "") # what only they need is not there
+  endif()
   if(BATON_TESTS AND tests)
     set(test_links "")
     foreach(dependency ${ARG_TEST_ROOMS})

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "adapters/http/steady_clock.h"
 #include "adapters/load/load.h"
+#include "adapters/transport/steady_clock.h"
 #include "service/batching/synthetic_request.h"
 #include "support/figures.h"
 #include "support/server_process.h"
@@ -38,7 +38,7 @@ struct Offered {
 
 inline load::LoadResult offer(const ServerProcess& server, const std::string& model,
                               const Offered& offered) {
-  const baton::adapters::http::SteadyClock clock;
+  const baton::adapters::transport::SteadyClock clock;
   load::LoadPlan plan;
   baton::Random random(offered.seed);
   const double length = offered.warmup_seconds + offered.seconds;

@@ -5,8 +5,8 @@
 #include <iterator>
 #include <utility>
 
-#include "adapters/http/steady_clock.h"
 #include "adapters/load/load.h"
+#include "adapters/transport/steady_clock.h"
 #include "app/bench_report.h"
 #include "app/http_get.h"
 #include "protocol/command_line/arguments.h"
@@ -79,7 +79,7 @@ Result<T, Failure> or_status(Result<T, std::string> result, int status) {
 }
 
 Result<load::LoadResult, Failure> measure(const BenchOptions& options) {
-  const adapters::http::SteadyClock clock;
+  const adapters::transport::SteadyClock clock;
   const bool grpc = !options.grpc.empty();
   BATON_ASSIGN(const auto address,
                or_status(command_line::parse_address(grpc ? options.grpc : options.url), 2));

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "adapters/http/steady_clock.h"
 #include "adapters/log/log_writer.h"
 #include "adapters/onnx/ort_library.h"
 #include "adapters/repository/folder_repository.h"
+#include "adapters/transport/steady_clock.h"
 #include "app/server.h"
 #include "base/json_writer.h"
 #include "service/fleet/plan_model.h"
@@ -86,7 +86,7 @@ void print_json(const std::vector<Finding>& findings) {
 }  // namespace
 
 int run_check(const ServerConfig& config, bool as_json) {
-  const adapters::http::SteadyClock clock;
+  const adapters::transport::SteadyClock clock;
   adapters::log::LogWriter sink(STDERR_FILENO, false);
   adapters::log::TextLog log(sink, clock, ports::LogLevel::kError);
   auto runtime =

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "adapters/control/control_loop.h"
+#include "adapters/grpc/grpc_server.h"
 #include "adapters/http/http_server.h"
 #include "adapters/jobs/job_pool.h"
 #include "adapters/log/log_writer.h"
@@ -25,7 +26,6 @@
 #include "adapters/repository/folder_repository.h"
 #include "adapters/sqlite/sqlite_store.h"
 #include "app/engine_factory.h"
-#include "app/grpc_listener.h"
 #include "app/signals.h"
 #include "app/worker.h"
 #include "base/json_writer.h"
@@ -80,6 +80,7 @@ class Server {
   void make_workers();
   Result<uint16_t, LoadFailure> listen_http(const std::string& name, uint16_t port,
                                             const std::vector<http::HttpWorker>& handlers);
+  Result<uint16_t, LoadFailure> listen_grpc();
   Result<void, LoadFailure> listen();
   Result<void, LoadFailure> write_ports() const;
   [[nodiscard]] service::ProcessCounts process_counts() const;
@@ -92,7 +93,7 @@ class Server {
 
   const ServeOptions options_;
   const uint32_t cpus_;
-  http::SteadyClock clock_;
+  adapters::transport::SteadyClock clock_;
   adapters::log::LogWriter error_log_;
   adapters::log::TextLog log_;
   std::unique_ptr<adapters::log::LogWriter> access_log_;
@@ -107,11 +108,10 @@ class Server {
   InProcessEngines engines_;
   std::unique_ptr<service::FleetService> fleet_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  http::WorkerLoop metrics_loop_;
+  adapters::transport::WorkerLoop metrics_loop_;
   std::unique_ptr<service::MetricsFront> metrics_;
   std::vector<std::unique_ptr<http::HttpServer>> servers_;  // inference, then metrics
-  GrpcCounters grpc_counters_;
-  std::unique_ptr<GrpcListener> grpc_;  // null: not served
+  std::unique_ptr<adapters::grpc_api::GrpcServer> grpc_;    // null: not served
   std::unique_ptr<adapters::jobs::JobPool> jobs_;
   std::thread metrics_thread_;
   std::unique_ptr<adapters::jobs::JobPool> json_readers_;
@@ -226,6 +226,25 @@ Result<uint16_t, LoadFailure> Server::listen_http(const std::string& name, uint1
   return *bound;
 }
 
+Result<uint16_t, LoadFailure> Server::listen_grpc() {
+  adapters::grpc_api::GrpcServerOptions options;
+  options.address = config().listen.host;
+  options.port = config().listen.grpc_port;
+  options.message_bytes_max =
+      static_cast<size_t>(std::min<uint64_t>(config().limits.max_body_bytes, INT32_MAX));
+  options.connections_max = config().limits.max_connections;
+  options.write_window = config().limits.write_stall;
+  std::vector<adapters::grpc_api::GrpcWorker> fronts;
+  fronts.reserve(workers_.size());
+  for (const auto& worker : workers_) {
+    fronts.push_back({&worker->loop(), &worker->typed(), json_readers_.get()});
+  }
+  grpc_ = std::make_unique<adapters::grpc_api::GrpcServer>(options, fronts, clock_);
+  auto bound = grpc_->listen();
+  if (!bound.has_value()) return fail(LoadFailure{"grpc: " + bound.error()});
+  return *bound;
+}
+
 Result<void, LoadFailure> Server::listen() {
   std::vector<http::HttpWorker> handlers;
   handlers.reserve(workers_.size());
@@ -236,9 +255,7 @@ Result<void, LoadFailure> Server::listen() {
   BATON_ASSIGN(metrics_port_, listen_http("metrics", config().listen.metrics_port,
                                           {{&metrics_loop_, metrics_.get()}}));
   if (config().listen.grpc) {
-    BATON_ASSIGN(grpc_,
-                 listen_grpc(config(), workers_, clock_, grpc_counters_, json_readers_.get()));
-    if (grpc_) grpc_port_ = grpc_->port();
+    BATON_ASSIGN(grpc_port_, listen_grpc());
   }
   const std::string host = config().listen.host + ":";
   log_.log(ports::LogLevel::kInfo, "http    on " + host + std::to_string(http_port_));
@@ -279,13 +296,21 @@ service::ProcessCounts Server::process_counts() const {
                                 .receiving = now.receiving,
                                 .write_stalls = now.write_stalls});
   }
+  if (grpc_) {
+    const adapters::grpc_api::GrpcServerCounters now = grpc_->counters();
+    counts.listeners.push_back({.name = "grpc",
+                                .open = now.open,
+                                .accepted = now.accepted,
+                                .refused = now.refused,
+                                .timeouts = now.timeouts,
+                                .bad_requests = now.bad_requests,
+                                .receiving = now.receiving,
+                                .write_stalls = now.write_stalls});
+  }
   counts.logs.push_back({"application", error_log_.dropped()});
   if (access_log_) counts.logs.push_back({"access", access_log_->dropped()});
   if (decision_log_) counts.logs.push_back({"decisions", decision_log_->dropped()});
   counts.unwritten_bytes = answers_.used();
-  counts.grpc_write_stalls = grpc_counters_.write_stalls.load(std::memory_order_relaxed);
-  counts.grpc_connections_refused =
-      grpc_counters_.connections_refused.load(std::memory_order_relaxed);
   counts.decisions_missed = decisions_missed_.load(std::memory_order_relaxed);
   return counts;
 }
@@ -392,7 +417,6 @@ void Server::finish() {
   jobs_.reset();  // waits for the steps that loading is at
   fleet_->save_curves();
   engines_.stop(clock_.now() + Duration::s(1));
-  grpc_.reset();
   for (const auto& worker : workers_) {
     // Behind the answers that the engines have just posted.
     worker->loop().post([&loop = worker->loop()] { loop.stop(); });

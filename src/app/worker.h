@@ -3,8 +3,8 @@
 #include <memory>
 #include <thread>
 
-#include "adapters/http/steady_clock.h"
-#include "adapters/http/worker_loop.h"
+#include "adapters/transport/steady_clock.h"
+#include "adapters/transport/worker_loop.h"
 #include "domain/server_config.h"
 #include "ports/log_sink.h"
 #include "ports/model_directory.h"
@@ -38,7 +38,7 @@ class Worker {
   // Joins the thread; the loop has been told to stop.
   void join();
 
-  [[nodiscard]] adapters::http::WorkerLoop& loop() { return loop_; }
+  [[nodiscard]] adapters::transport::WorkerLoop& loop() { return loop_; }
   [[nodiscard]] service::HttpFront& http() { return http_; }
   [[nodiscard]] service::TypedFront& typed() { return typed_; }
   // The controller's thread. Writes what admission has decided since the last call, and how many
@@ -47,7 +47,7 @@ class Worker {
 
  private:
   const size_t number_;
-  adapters::http::WorkerLoop loop_;
+  adapters::transport::WorkerLoop loop_;
   service::AccessLog access_log_;
   service::DecisionRing decisions_;
   service::DecisionFile decision_file_;

@@ -16,9 +16,6 @@ class Executor {
   // Runs `task` on the loop, never from within this call. Any thread. Tasks of one thread keep
   // their order.
   virtual void post(std::move_only_function<void()> task) = 0;
-  // Runs `task` before it returns, on the calling thread, when the loop has nothing else to do at
-  // this moment; else posts it. It may overtake tasks that were posted. Any thread.
-  virtual void run_or_post(std::move_only_function<void()> task) { post(std::move(task)); }
 };
 
 // Timers of one loop; called on that loop only. A timer fires at or after its time, at most 1 ms

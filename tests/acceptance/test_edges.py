@@ -162,54 +162,12 @@ def test_answers_that_nobody_reads_are_bounded(make_server, folder, tmp_path):
         reader.send(binary_request(4 << 20))
         answer = reader.read()
         assert answer.status == 503 and answer.json()["reason"] == "overloaded"
-        server.wait_for(lambda: running.metric("baton_http_write_stalls_total") == 2, 20, "both cut off")
+        server.wait_for(lambda: running.metric("baton_listener_write_stalls_total") == 2, 20, "both cut off")
         assert running.metric("baton_unwritten_answer_bytes") == 0
         reader.send(binary_request(4 << 20))
         assert reader.read().status == 200
     for client in silent:
         client.close()
-
-
-def frame(kind, flags, stream, payload):
-    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
-
-
-def literal(name, text):
-    return b"\x00" + bytes([len(name)]) + name + bytes([len(text)]) + text
-
-
-@pytest.mark.parametrize("model, size", [("much_out", 400_000), ("little_out", 40)])
-def test_a_grpc_client_that_takes_nothing_is_cut_off(make_server, folder, tmp_path, model, size):
-    (tmp_path / "baton.yaml").write_text("version: 1\nlimits: {write_stall: 500ms}\n")
-    running = make_server(folder, arguments=["-c", tmp_path / "baton.yaml"])
-    data = service_pb2.ModelInferRequest(model_name=model).SerializeToString()
-    data = b"\x00" + len(data).to_bytes(4, "big") + data
-    head = (b"\x83\x86" + literal(b":path", b"/inference.GRPCInferenceService/ModelInfer")
-            + literal(b":authority", b"a")
-            + literal(b"content-type", b"application/grpc") + literal(b"te", b"trailers"))
-    no_window = b"\x00\x04" + bytes(4)  # SETTINGS_INITIAL_WINDOW_SIZE 0: nothing may be sent
-    with raw_http.Connection(running.ports["grpc"]) as client:
-        client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, no_window) + frame(1, 4, 1, head)
-                    + frame(0, 1, 1, data))
-        server.wait_for(lambda: running.metric("baton_unwritten_answer_bytes") == size, 10, "a waiting answer")
-        server.wait_for(lambda: running.metric("baton_unwritten_answer_bytes") == 0, 10, "its end")
-        assert running.metric("baton_grpc_write_stalls_total") == 1
-
-
-def test_a_grpc_deadline_centuries_away_is_none(served):
-    data = service_pb2.ModelInferRequest(model_name="little_out").SerializeToString()
-    head = (b"\x83\x86" + literal(b":path", b"/inference.GRPCInferenceService/ModelInfer")
-            + literal(b":authority", b"a") + literal(b"grpc-timeout", b"99999999H")
-            + literal(b"content-type", b"application/grpc") + literal(b"te", b"trailers"))
-    with raw_http.Connection(served.ports["grpc"]) as client:
-        client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"") + frame(1, 4, 1, head)
-                    + frame(0, 1, 1, b"\x00" + len(data).to_bytes(4, "big") + data))
-        answer = b""
-        while b"grpc-status" not in answer:
-            more = client.socket.recv(4096)
-            assert more, answer
-            answer += more
-        assert b"little_out" in answer
 
 
 def test_grpc_serves_again_after_a_lack_of_descriptors(make_server, folder):
@@ -236,7 +194,8 @@ def test_grpc_connections_leave_descriptors_to_rest(make_server, folder):
     _, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (200, hard))
     opened = [socket.create_connection((raw_http.HOST, running.ports["grpc"])) for _ in range(300)]
-    server.wait_for(lambda: running.metric("baton_grpc_connections_refused_total") > 100, 5, "refused connections")
+    refused = "baton_listener_connections_refused_total"
+    server.wait_for(lambda: running.metric(refused, listener="grpc") > 100, 5, "refused connections")
     assert running.get("/livez", timeout_s=5).status == 200
     for connection in opened:
         connection.close()

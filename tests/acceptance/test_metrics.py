@@ -235,13 +235,13 @@ def test_connections_and_what_the_codec_refuses_are_counted(served):
               for name in ("connections_accepted_total", "bad_requests_total", "connections_refused_total")}
     with raw_http.Connection(served.ports["http"]) as held:
         held.ask(raw_http.get("/livez"))
-        assert served.metric("baton_http_connections", listener="http") >= 1
+        assert served.metric("baton_listener_connections", listener="http") >= 1
         with raw_http.Connection(served.ports["http"]) as wrong:
             assert wrong.ask(b"GET / HTTP/3.0\r\nHost: a\r\n\r\n").status == 505
-    assert served.metric("baton_http_connections_accepted_total", listener="http") \
+    assert served.metric("baton_listener_connections_accepted_total", listener="http") \
         == before["connections_accepted_total"] + 2
-    assert served.metric("baton_http_bad_requests_total", listener="http") == before["bad_requests_total"] + 1
-    assert served.metric("baton_http_connections_refused_total", listener="http") \
+    assert served.metric("baton_listener_bad_requests_total", listener="http") == before["bad_requests_total"] + 1
+    assert served.metric("baton_listener_connections_refused_total", listener="http") \
         == before["connections_refused_total"]
-    assert served.metric("baton_http_connections", listener="metrics") >= 1
+    assert served.metric("baton_listener_connections", listener="metrics") >= 1
     assert served.metric("baton_log_lines_dropped_total", log="access") == 0

@@ -20,8 +20,9 @@ TABLE = {
     "sim": ("base", "domain", "policy", "protocol", "ports", "service"),
     "app": ("base", "domain", "policy", "protocol", "ports", "service", "adapters", "sim"),
 }
-# These three speak over one transport; nothing else may be shared between adapters.
+# These speak over one transport; nothing else may be shared between adapters.
 SHARED_TRANSPORT = {
+    "adapters/grpc": "adapters/transport",
     "adapters/http": "adapters/transport",
     "adapters/engine_http": "adapters/transport",
     "adapters/tls": "adapters/transport",

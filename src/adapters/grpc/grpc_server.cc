@@ -1,137 +1,113 @@
 #include "adapters/grpc/grpc_server.h"
 
-#include <absl/synchronization/mutex.h>
-#include <grpc/support/log.h>
-#include <grpcpp/resource_quota.h>
-#include <grpcpp/security/server_credentials.h>
-#include <grpcpp/server.h>
-#include <grpcpp/server_builder.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
+#include <utility>
 
+#include "adapters/grpc/connection_set.h"
 #include "adapters/grpc/health.h"
 #include "adapters/grpc/infer_call.h"
-#include "adapters/grpc/listener.h"
-#include "adapters/grpc/workers.h"
+#include "adapters/grpc/inference_service.h"
+#include "adapters/transport/acceptor.h"
+#include "base/check.h"
 
 namespace baton::adapters::grpc_api {
 namespace {
 
-// Calls that the library may take in while the queue's thread is busy; more wait in the library.
-constexpr int kAwaitedInfers = 32;
-constexpr int kAwaitedQueries = 4;
+constexpr Duration kDrainCheck = Duration::ms(5);
 
-void configure(grpc::ServerBuilder& builder, const GrpcServerOptions& options) {
-  const auto size = std::clamp<int64_t>(options.message_bytes_max, 1, INT32_MAX);
-  builder.SetMaxReceiveMessageSize(static_cast<int>(size));
-  builder.SetMaxSendMessageSize(-1);  // answers are the models' own size
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.streams_max);
-  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, options.metadata_bytes_max);
-  builder.AddChannelArgument(GRPC_ARG_OPTIMIZATION_TARGET, "latency");
-  // Clients ping to keep their connections; Triton's default asks for no more than this.
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
-  // A compressed message is expanded before its size is known: refused, so that none grows beyond
-  // the limit.
-  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
-  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
-  grpc::ResourceQuota quota("baton");
-  quota.Resize(static_cast<size_t>(options.memory_bytes_max));
-  builder.SetResourceQuota(quota);
+// Descriptors are given out from the lowest: those below this one are in use.
+bool leaves_room(int descriptor) {
+  rlimit limit{};
+  BATON_CHECK(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  return static_cast<rlim_t>(descriptor) < limit.rlim_cur - limit.rlim_cur / 4;
 }
 
 }  // namespace
 
 struct GrpcServer::Impl {
-  Impl(GrpcServerOptions given, const std::vector<GrpcWorker>& bindings,
+  Impl(GrpcServerOptions given, const std::vector<GrpcWorker>& workers,
        const ports::Clock& server_clock)
-      : options(std::move(given)), workers(bindings, options, server_clock), clock(server_clock) {
-    add_inference_methods(methods);
-    add_health_methods(methods, health_state);
+      : state(std::move(given)),
+        clock(server_clock),
+        health{server_clock, state.options.watch_interval},
+        first(*workers.front().loop),
+        acceptor(first, server_clock,
+                 [this](int socket, std::string peer) { place(socket, std::move(peer)); }) {
+    add_inference_methods(state.methods);
+    state.methods.offered[std::string(kInferPath)] = infer_method();
+    add_health_methods(state.methods, health);
+    for (const GrpcWorker& worker : workers) {
+      sets.push_back(std::make_unique<ConnectionSet>(worker, state, server_clock));
+    }
   }
 
-  void serve(CallQueue& queue) {
-    const InferSource infers{*infer_method, queue, workers, clock};
-    const QuerySource queries{generic_service, queue, workers, methods, clock};
-    for (int i = 0; i < kAwaitedInfers; ++i) InferCall::await(infers);
-    for (int i = 0; i < kAwaitedQueries; ++i) QueryCall::await(queries);
-    queue.run();
+  void place(int socket, std::string peer) {
+    state.accepted.fetch_add(1, std::memory_order_relaxed);
+    const uint64_t open = state.open.fetch_add(1, std::memory_order_relaxed);
+    if (open >= state.options.connections_max || !leaves_room(socket)) {
+      state.refused.fetch_add(1, std::memory_order_relaxed);
+      state.open.fetch_sub(1, std::memory_order_relaxed);
+      ::close(socket);
+      return;
+    }
+    const auto least = std::min_element(sets.begin(), sets.end(), [](const auto& a, const auto& b) {
+      return a->load() < b->load();
+    });
+    (*least)->adopt(socket, std::move(peer));
   }
 
-  void shut_down(Instant deadline) {
-    listener.stop();
-    health_state.draining = true;
-    const Duration left = std::max(deadline - clock.now(), Duration());
-    server->Shutdown(std::chrono::system_clock::now() + std::chrono::nanoseconds(left.ns()));
-    for (const auto& queue : queues) queue->close();
+  void check_drained() {
+    if (state.open.load(std::memory_order_acquire) == 0) {
+      if (drained) std::exchange(drained, nullptr)();
+      return;
+    }
+    first.arm(clock.now() + kDrainCheck, [this] { check_drained(); });
   }
 
-  const GrpcServerOptions options;
-  Workers workers;
+  ServerState state;
   const ports::Clock& clock;
-  HealthState health_state{clock, options.watch_interval};
-  MethodTable methods;
-  std::unique_ptr<InferMethod> infer_method = make_infer_method();
-  grpc::AsyncGenericService generic_service;
-  std::vector<std::unique_ptr<CallQueue>> queues;  // one for each worker
-  // The connections' way into the library.
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
-  std::unique_ptr<grpc::Server> server;  // before the queues end
-  Listener listener{
-      [this](int socket) {
-        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-        connection.fd = socket;
-        acceptor->HandleNewConnection(&connection);
-      },
-      options.connections_refused};
-  std::thread drain_thread;
+  HealthState health;
+  transport::WorkerLoop& first;
+  transport::Acceptor acceptor;
+  std::vector<std::unique_ptr<ConnectionSet>> sets;
+  std::move_only_function<void()> drained;
 };
 
 GrpcServer::GrpcServer(GrpcServerOptions options, const std::vector<GrpcWorker>& workers,
                        const ports::Clock& clock)
     : impl_(std::make_unique<Impl>(std::move(options), workers, clock)) {}
 
-GrpcServer::~GrpcServer() {
-  if (impl_->drain_thread.joinable()) {
-    impl_->drain_thread.join();
-  } else if (impl_->server != nullptr) {
-    impl_->shut_down(impl_->clock.now());
-  }
-}
+GrpcServer::~GrpcServer() = default;
 
 Result<uint16_t, std::string> GrpcServer::listen() {
-  // Debian builds the library's locks with a search for cycles, which costs each call a few
-  // microseconds.
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  // The library writes to stderr what clients do wrong; what matters is told by statuses and
-  // errors.
-  gpr_set_log_function([](gpr_log_func_args*) {});
-  grpc::ServerBuilder builder;
-  configure(builder, impl_->options);
-  impl_->acceptor = builder.experimental().AddExternalConnectionAcceptor(
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      grpc::InsecureServerCredentials());
-  builder.RegisterService(&impl_->infer_method->service());
-  builder.RegisterAsyncGenericService(&impl_->generic_service);
-  for (size_t i = 0; i < impl_->workers.size(); ++i) {
-    impl_->queues.push_back(std::make_unique<CallQueue>(builder.AddCompletionQueue()));
-  }
-  impl_->server = builder.BuildAndStart();
-  if (impl_->server == nullptr) return fail(std::string("the library does not start"));
-  auto port = impl_->listener.listen(impl_->options.address, impl_->options.port);
-  if (!port.has_value()) return port;
-  for (const auto& queue : impl_->queues) impl_->serve(*queue);
-  return port;
+  const GrpcServerOptions& options = impl_->state.options;
+  return impl_->acceptor.listen(options.address, options.port, options.backlog);
 }
 
 void GrpcServer::drain(Instant deadline, std::move_only_function<void()> done) {
-  impl_->drain_thread =
-      std::thread([impl = impl_.get(), deadline, done = std::move(done)]() mutable {
-        impl->shut_down(deadline);
-        done();
-      });
+  impl_->first.post([impl = impl_.get(), deadline, done = std::move(done)]() mutable {
+    impl->acceptor.stop();
+    impl->health.draining = true;
+    impl->drained = std::move(done);
+    for (const auto& set : impl->sets) {
+      set->loop().post([target = set.get(), deadline] { target->begin_drain(deadline); });
+    }
+    impl->check_drained();
+  });
+}
+
+GrpcServerCounters GrpcServer::counters() const {
+  const ServerState& state = impl_->state;
+  return {.open = state.open.load(std::memory_order_relaxed),
+          .accepted = state.accepted.load(std::memory_order_relaxed),
+          .refused = state.refused.load(std::memory_order_relaxed),
+          .receiving = state.receiving->used(),
+          .timeouts = state.timeouts.load(std::memory_order_relaxed),
+          .bad_requests = state.bad_requests.load(std::memory_order_relaxed),
+          .write_stalls = state.write_stalls.load(std::memory_order_relaxed)};
 }
 
 }  // namespace baton::adapters::grpc_api

@@ -16,46 +16,19 @@
 #include <mutex>
 #include <thread>
 
-#include "adapters/grpc/status.h"
+#include "adapters/grpc/refusal_status.h"
+#include "adapters/transport/steady_clock.h"
 #include "baton_inference.grpc.pb.h"
 #include "health.grpc.pb.h"
-#include "ports/testing/loop_executor.h"
 #include "protocol/oip/errors_reference.h"
 
 namespace baton::adapters::grpc_api {
 namespace {
 
+using Code = protocol::grpc_wire::StatusCode;
 using grpc::StatusCode;
 using inference::ModelInferRequest;
 using inference::ModelInferResponse;
-
-class WallClock final : public ports::Clock {
- public:
-  Instant now() const override {
-    const auto time = std::chrono::steady_clock::now().time_since_epoch();
-    return Instant::from_ns(std::chrono::nanoseconds(time).count());
-  }
-  WallTime wall() const override { return {}; }
-};
-
-// Fires when the test says so.
-class ManualTimers final : public ports::Timers {
- public:
-  ports::TimerId arm(Instant, std::move_only_function<void()> action) override {
-    actions_.emplace(++last_, std::move(action));
-    return last_;
-  }
-  void cancel(ports::TimerId id) override { actions_.erase(id); }
-  void fire_all() {
-    auto due = std::move(actions_);
-    actions_.clear();
-    for (auto& [id, action] : due) action();
-  }
-
- private:
-  ports::TimerId last_ = 0;
-  std::map<ports::TimerId, std::move_only_function<void()>> actions_;
-};
 
 // Echoes inputs as outputs; the model "hang" answers only when cancelled, a model named after an
 // end reason is refused for it.
@@ -174,13 +147,13 @@ class GrpcServerTest : public ::testing::Test {
   ~GrpcServerTest() override { stop(); }
 
   void start(GrpcServerOptions options) {
-    options.connections_refused = &connections_refused_;
+    loop_ = std::make_unique<transport::WorkerLoop>();
     server_ = std::make_unique<GrpcServer>(
-        options, std::vector<GrpcWorker>{{&loop_, &timers_, &front_, readers_}}, clock_);
+        options, std::vector<GrpcWorker>{{loop_.get(), &front_, readers_}}, clock_);
     const auto port = server_->listen();
     ASSERT_TRUE(port.has_value()) << port.error();
     port_ = *port;
-    thread_ = std::thread([this] { loop_.run_until([this] { return stopped_.load(); }); });
+    thread_ = std::thread([this] { loop_->run(); });
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetMaxReceiveMessageSize(-1);
@@ -190,11 +163,10 @@ class GrpcServerTest : public ::testing::Test {
     health_ = grpc::health::v1::Health::NewStub(channel_);
   }
   void stop() {
-    server_.reset();
-    stopped_ = true;
-    loop_.post([] {});
+    loop_->stop();
     if (thread_.joinable()) thread_.join();
-    stopped_ = false;
+    server_.reset();
+    loop_.reset();
   }
   void restart(GrpcServerOptions options) {
     stop();
@@ -219,21 +191,18 @@ class GrpcServerTest : public ::testing::Test {
   }
   void on_worker(std::move_only_function<void()> action) {
     std::atomic<bool> done{false};
-    loop_.post([&] {
+    loop_->post([&] {
       action();
       done = true;
     });
     eventually([&] { return done.load(); });
   }
 
-  WallClock clock_;
+  transport::SteadyClock clock_;
   FakeFront front_;
-  ManualTimers timers_;
-  std::atomic<uint64_t> connections_refused_{0};
   HeldJobs jobs_;
   ports::JobRunner* readers_ = nullptr;
-  ports::testing::LoopExecutor loop_;
-  std::atomic<bool> stopped_{false};
+  std::unique_ptr<transport::WorkerLoop> loop_;
   std::unique_ptr<GrpcServer> server_;
   uint16_t port_ = 0;
   std::thread thread_;
@@ -661,16 +630,15 @@ TEST_F(GrpcServerTest, ChecksHealthOfServerAndModels) {
 
 TEST_F(GrpcServerTest, WatchesHealth) {
   using grpc::health::v1::HealthCheckResponse;
+  GrpcServerOptions often;
+  often.watch_interval = Duration::ms(5);
+  restart(often);
   grpc::ClientContext context;
   auto watch = health_->Watch(&context, health_of(""));
   HealthCheckResponse response;
   ASSERT_TRUE(watch->Read(&response));
   EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
   front_.ready = false;
-  std::atomic<bool> done{false};
-  std::thread ticker([&] {
-    while (!done) on_worker([&] { timers_.fire_all(); });
-  });
   ASSERT_TRUE(watch->Read(&response));
   EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
   std::atomic<bool> drained{false};
@@ -678,8 +646,6 @@ TEST_F(GrpcServerTest, WatchesHealth) {
   EXPECT_FALSE(watch->Read(&response));  // a watcher does not hold the drain up
   EXPECT_EQ(watch->Finish().error_code(), StatusCode::UNAVAILABLE);
   EXPECT_TRUE(eventually([&] { return drained.load(); }));
-  done = true;
-  ticker.join();
 }
 
 TEST_F(GrpcServerTest, DrainsBounded) {
@@ -695,7 +661,6 @@ TEST_F(GrpcServerTest, DrainsBounded) {
   caller.join();
 }
 
-// The library's own listener is dead for good after this.
 TEST_F(GrpcServerTest, AcceptsAgainAfterRunningOutOfDescriptors) {
   const auto live = [&] {
     grpc::ClientContext context;
@@ -741,7 +706,7 @@ TEST_F(GrpcServerTest, ConnectionsUseThreeQuartersOfTheDescriptorsAtMost) {
   char byte = 0;
   EXPECT_LE(::recv(clients[0], &byte, 1, 0), 0);  // closed, not served
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
-  EXPECT_EQ(connections_refused_, 1U);
+  EXPECT_EQ(server_->counters().refused, 1U);
   EXPECT_EQ(::connect(clients[1], reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
   EXPECT_EQ(::recv(clients[1], &byte, 1, 0), 1);  // its settings
   for (int client : clients) ::close(client);
@@ -750,22 +715,22 @@ TEST_F(GrpcServerTest, ConnectionsUseThreeQuartersOfTheDescriptorsAtMost) {
 TEST_F(GrpcServerTest, SaysWhyItCannotListen) {
   GrpcServerOptions options;
   options.port = port_;
-  GrpcServer second(options, {{&loop_, &timers_, &front_}}, clock_);
+  GrpcServer second(options, {{loop_.get(), &front_}}, clock_);
   EXPECT_NE(second.listen().error().find("in use"), std::string::npos);
 }
 
-std::string name_of(grpc::StatusCode code) {
-  static const std::map<grpc::StatusCode, std::string> kNames = {
-      {grpc::StatusCode::OK, "OK"},
-      {grpc::StatusCode::INVALID_ARGUMENT, "INVALID_ARGUMENT"},
-      {grpc::StatusCode::RESOURCE_EXHAUSTED, "RESOURCE_EXHAUSTED"},
-      {grpc::StatusCode::UNAUTHENTICATED, "UNAUTHENTICATED"},
-      {grpc::StatusCode::NOT_FOUND, "NOT_FOUND"},
-      {grpc::StatusCode::UNIMPLEMENTED, "UNIMPLEMENTED"},
-      {grpc::StatusCode::UNAVAILABLE, "UNAVAILABLE"},
-      {grpc::StatusCode::DEADLINE_EXCEEDED, "DEADLINE_EXCEEDED"},
-      {grpc::StatusCode::CANCELLED, "CANCELLED"},
-      {grpc::StatusCode::INTERNAL, "INTERNAL"}};
+std::string name_of(Code code) {
+  static const std::map<Code, std::string> kNames = {
+      {Code::kOk, "OK"},
+      {Code::kInvalidArgument, "INVALID_ARGUMENT"},
+      {Code::kResourceExhausted, "RESOURCE_EXHAUSTED"},
+      {Code::kUnauthenticated, "UNAUTHENTICATED"},
+      {Code::kNotFound, "NOT_FOUND"},
+      {Code::kUnimplemented, "UNIMPLEMENTED"},
+      {Code::kUnavailable, "UNAVAILABLE"},
+      {Code::kDeadlineExceeded, "DEADLINE_EXCEEDED"},
+      {Code::kCancelled, "CANCELLED"},
+      {Code::kInternal, "INTERNAL"}};
   const auto found = kNames.find(code);
   return found == kNames.end() ? "" : found->second;
 }

@@ -8,7 +8,7 @@ namespace baton::adapters::grpc_api {
 namespace {
 
 namespace health = grpc::health::v1;
-using Status = health::HealthCheckResponse::ServingStatus;
+using Serving = health::HealthCheckResponse::ServingStatus;
 
 constexpr std::string_view kServiceName = "inference.GRPCInferenceService";
 constexpr int kWatchersMax = 256;
@@ -19,12 +19,12 @@ bool is_server(const std::string& service) {
 }
 
 // Probes have no key; which models there are is told to callers with one.
-Result<void, Refusal> admit_to(const std::string& service, QueryCall& call) {
+Result<void, Refusal> admit_to(const std::string& service, const Call& call) {
   if (is_server(service)) return {};
-  return admit(call.context(), caller_of(call.context()), *call.worker().front);
+  return admit(call.metadata(), call.caller(), *call.worker().front);
 }
 
-Status status_of(ports::InferenceFront& front, const std::string& service) {
+Serving serving_of(ports::InferenceFront& front, const std::string& service) {
   if (is_server(service)) {
     return front.server_ready() ? health::HealthCheckResponse::SERVING
                                 : health::HealthCheckResponse::NOT_SERVING;
@@ -35,26 +35,26 @@ Status status_of(ports::InferenceFront& front, const std::string& service) {
                      : health::HealthCheckResponse::NOT_SERVING;
 }
 
-grpc::Status check(QueryCall& call, const health::HealthCheckRequest& request,
-                   health::HealthCheckResponse& response) {
+Status check(Call& call, const health::HealthCheckRequest& request,
+             health::HealthCheckResponse& response) {
   const auto admitted = admit_to(request.service(), call);
   if (!admitted.has_value()) return call.refused("", admitted.error());
-  const Status status = status_of(*call.worker().front, request.service());
+  const Serving status = serving_of(*call.worker().front, request.service());
   if (status == health::HealthCheckResponse::SERVICE_UNKNOWN) {
     return call.refused("", {EndReason::kNotFound, "no service or model of that name", {}});
   }
   response.set_status(status);
-  return grpc::Status::OK;
+  return {};
 }
 
 // Looks at its service every interval and writes when that has changed. On the worker.
 class Watcher final : public std::enable_shared_from_this<Watcher> {
  public:
-  Watcher(HealthState& state, std::shared_ptr<QueryCall> call, std::string service)
+  Watcher(HealthState& state, std::shared_ptr<Call> call, std::string service)
       : state_(state), call_(std::move(call)), service_(std::move(service)) {}
   ~Watcher() { state_.watchers.fetch_sub(1); }
 
-  static void start(HealthState& state, const std::shared_ptr<QueryCall>& call) {
+  static void start(HealthState& state, const std::shared_ptr<Call>& call) {
     health::HealthCheckRequest request;
     if (!parse(call->request(), request)) {
       return call->refuse_counted(
@@ -73,39 +73,39 @@ class Watcher final : public std::enable_shared_from_this<Watcher> {
   }
 
  private:
-  void client_gone() { end({grpc::StatusCode::CANCELLED, "the client has gone"}); }
+  void client_gone() { end({StatusCode::kCancelled, "the client has gone"}); }
 
   void look() {
     timer_ = 0;
     if (ended_) return;
-    if (state_.draining) return end({grpc::StatusCode::UNAVAILABLE, "the server is shutting down"});
-    const Status status = status_of(*call_->worker().front, service_);
+    if (state_.draining) return end({StatusCode::kUnavailable, "the server is shutting down"});
+    const Serving status = serving_of(*call_->worker().front, service_);
     if (!writing_ && (!written_ || status != response_.status())) {
       written_ = writing_ = true;
       response_.set_status(status);
-      call_->write(serialize(response_), [self = shared_from_this()](bool ok) {
+      call_->write(response_.SerializeAsString(), [self = shared_from_this()](bool ok) {
         self->writing_ = false;
         if (self->ended_) return self->call_->finish(self->end_status_);
         if (!ok) self->client_gone();
       });
     }
-    timer_ = call_->worker().timers->arm(state_.clock.now() + state_.interval,
-                                         [self = shared_from_this()] { self->look(); });
+    timer_ = call_->worker().loop->arm(state_.clock.now() + state_.interval,
+                                       [self = shared_from_this()] { self->look(); });
   }
 
-  void end(const grpc::Status& status) {
+  void end(const Status& status) {
     if (ended_) return;
     ended_ = true;
-    call_->worker().timers->cancel(timer_);
+    call_->worker().loop->cancel(timer_);
     if (!writing_) return call_->finish(status);
     end_status_ = status;  // once the message has left
   }
 
   HealthState& state_;
-  const std::shared_ptr<QueryCall> call_;
+  const std::shared_ptr<Call> call_;
   const std::string service_;
   health::HealthCheckResponse response_;
-  grpc::Status end_status_;
+  Status end_status_;
   ports::TimerId timer_ = 0;
   bool written_ = false;
   bool writing_ = false;
@@ -116,9 +116,10 @@ class Watcher final : public std::enable_shared_from_this<Watcher> {
 
 void add_health_methods(MethodTable& methods, HealthState& state) {
   methods.offered["/grpc.health.v1.Health/Check"] =
-      unary<health::HealthCheckRequest, health::HealthCheckResponse>(check);
-  methods.offered["/grpc.health.v1.Health/Watch"] =
-      [&state](const std::shared_ptr<QueryCall>& call) { Watcher::start(state, call); };
+      unary<health::HealthCheckRequest, health::HealthCheckResponse>(check, false);
+  methods.offered["/grpc.health.v1.Health/Watch"] = {
+      .begin = [&state](const std::shared_ptr<Call>& call) { Watcher::start(state, call); },
+      .keyed = false};
 }
 
 }  // namespace baton::adapters::grpc_api

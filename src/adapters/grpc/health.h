@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "adapters/grpc/query_call.h"
+#include "adapters/grpc/call.h"
 
 namespace baton::adapters::grpc_api {
 

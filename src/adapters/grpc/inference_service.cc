@@ -1,42 +1,10 @@
 #include "adapters/grpc/inference_service.h"
 
-#include "adapters/grpc/status.h"
-#include "baton_inference.grpc.pb.h"
+#include "baton_inference.pb.h"
 #include "protocol/oip_proto/infer_message.h"
 
 namespace baton::adapters::grpc_api {
 namespace {
-
-using Rpc = inference::GRPCInferenceService;
-
-// The service with ModelInfer on raw bytes. The others go to the generic service.
-using Queries = Rpc::WithGenericMethod_ServerLive<
-    Rpc::WithGenericMethod_ServerReady<Rpc::WithGenericMethod_ModelReady<
-        Rpc::WithGenericMethod_ServerMetadata<Rpc::WithGenericMethod_ModelMetadata<
-            Rpc::WithGenericMethod_ModelConfig<Rpc::WithRawMethod_ModelInfer<Rpc::Service>>>>>>>;
-using SharedMemory = Rpc::WithGenericMethod_SystemSharedMemoryStatus<
-    Rpc::WithGenericMethod_SystemSharedMemoryRegister<
-        Rpc::WithGenericMethod_SystemSharedMemoryUnregister<
-            Rpc::WithGenericMethod_CudaSharedMemoryStatus<
-                Rpc::WithGenericMethod_CudaSharedMemoryRegister<
-                    Rpc::WithGenericMethod_CudaSharedMemoryUnregister<Queries>>>>>>;
-using AllMethods =
-    Rpc::WithGenericMethod_RepositoryIndex<Rpc::WithGenericMethod_RepositoryModelLoad<
-        Rpc::WithGenericMethod_RepositoryModelUnload<Rpc::WithGenericMethod_ModelStatistics<
-            Rpc::WithGenericMethod_TraceSetting<Rpc::WithGenericMethod_LogSettings<
-                Rpc::WithGenericMethod_ModelStreamInfer<SharedMemory>>>>>>>;
-
-class RegisteredInfer final : public InferMethod {
- public:
-  grpc::Service& service() override { return service_; }
-  void request(grpc::ServerContext* context, grpc::ByteBuffer* message, InferWriter* writer,
-               grpc::ServerCompletionQueue* queue, void* tag) override {
-    service_.RequestModelInfer(context, message, writer, queue, queue, tag);
-  }
-
- private:
-  AllMethods service_;
-};
 
 void add_tensors(
     const std::vector<TensorSpec>& specs,
@@ -49,37 +17,37 @@ void add_tensors(
   }
 }
 
-grpc::Status server_live(QueryCall&, const inference::ServerLiveRequest&,
-                         inference::ServerLiveResponse& response) {
+Status server_live(Call&, const inference::ServerLiveRequest&,
+                   inference::ServerLiveResponse& response) {
   response.set_live(true);  // a worker's loop turns
-  return grpc::Status::OK;
+  return Status();
 }
 
-grpc::Status server_ready(QueryCall& call, const inference::ServerReadyRequest&,
-                          inference::ServerReadyResponse& response) {
+Status server_ready(Call& call, const inference::ServerReadyRequest&,
+                    inference::ServerReadyResponse& response) {
   response.set_ready(call.worker().front->server_ready());
-  return grpc::Status::OK;
+  return Status();
 }
 
-grpc::Status model_ready(QueryCall& call, const inference::ModelReadyRequest& request,
-                         inference::ModelReadyResponse& response) {
+Status model_ready(Call& call, const inference::ModelReadyRequest& request,
+                   inference::ModelReadyResponse& response) {
   const auto version = protocol::oip_proto::parse_version(request.version());
   if (!version.has_value()) return call.refused(request.name(), version.error());
   response.set_ready(call.worker().front->model_ready(request.name(), *version).ready);
-  return grpc::Status::OK;
+  return Status();
 }
 
-grpc::Status server_metadata(QueryCall& call, const inference::ServerMetadataRequest&,
-                             inference::ServerMetadataResponse& response) {
+Status server_metadata(Call& call, const inference::ServerMetadataRequest&,
+                       inference::ServerMetadataResponse& response) {
   const ports::ServerDescription server = call.worker().front->server();
   response.set_name(server.name);
   response.set_version(server.version);
   for (const std::string& extension : server.extensions) response.add_extensions(extension);
-  return grpc::Status::OK;
+  return Status();
 }
 
-grpc::Status model_metadata(QueryCall& call, const inference::ModelMetadataRequest& request,
-                            inference::ModelMetadataResponse& response) {
+Status model_metadata(Call& call, const inference::ModelMetadataRequest& request,
+                      inference::ModelMetadataResponse& response) {
   const auto version = protocol::oip_proto::parse_version(request.version());
   if (!version.has_value()) return call.refused(request.name(), version.error());
   const auto model = call.worker().front->model(request.name(), *version);
@@ -89,11 +57,11 @@ grpc::Status model_metadata(QueryCall& call, const inference::ModelMetadataReque
   response.set_platform(model->platform);
   add_tensors(model->inputs, response.mutable_inputs());
   add_tensors(model->outputs, response.mutable_outputs());
-  return grpc::Status::OK;
+  return Status();
 }
 
-grpc::Status model_config(QueryCall& call, const inference::ModelConfigRequest& request,
-                          inference::ModelConfigResponse& response) {
+Status model_config(Call& call, const inference::ModelConfigRequest& request,
+                    inference::ModelConfigResponse& response) {
   const auto version = protocol::oip_proto::parse_version(request.version());
   if (!version.has_value()) return call.refused(request.name(), version.error());
   const auto config = call.worker().front->model_config(request.name(), *version);
@@ -102,41 +70,27 @@ grpc::Status model_config(QueryCall& call, const inference::ModelConfigRequest& 
     return call.refused(request.name(),
                         {EndReason::kEngineFailed, "the configuration is broken", {}});
   }
-  return grpc::Status::OK;
-}
-
-// A method that only a caller with a key may ask.
-Method keyed(Method method) {
-  return [method = std::move(method)](const std::shared_ptr<QueryCall>& call) {
-    const grpc::ServerContext& context = call->context();
-    auto admitted = admit(context, caller_of(context), *call->worker().front);
-    if (!admitted.has_value()) return call->refuse_counted(admitted.error());
-    method(call);
-  };
+  return Status();
 }
 
 }  // namespace
-
-std::unique_ptr<InferMethod> make_infer_method() {
-  return std::make_unique<RegisteredInfer>();
-}
 
 void add_inference_methods(MethodTable& methods) {
   using namespace inference;
   const std::string service = "/inference.GRPCInferenceService/";
   // Health is answered without a key: probes have none.
   methods.offered[service + "ServerLive"] =
-      unary<ServerLiveRequest, ServerLiveResponse>(server_live);
+      unary<ServerLiveRequest, ServerLiveResponse>(server_live, false);
   methods.offered[service + "ServerReady"] =
-      unary<ServerReadyRequest, ServerReadyResponse>(server_ready);
+      unary<ServerReadyRequest, ServerReadyResponse>(server_ready, false);
   methods.offered[service + "ModelReady"] =
-      keyed(unary<ModelReadyRequest, ModelReadyResponse>(model_ready));
+      unary<ModelReadyRequest, ModelReadyResponse>(model_ready);
   methods.offered[service + "ServerMetadata"] =
-      keyed(unary<ServerMetadataRequest, ServerMetadataResponse>(server_metadata));
+      unary<ServerMetadataRequest, ServerMetadataResponse>(server_metadata);
   methods.offered[service + "ModelMetadata"] =
-      keyed(unary<ModelMetadataRequest, ModelMetadataResponse>(model_metadata));
+      unary<ModelMetadataRequest, ModelMetadataResponse>(model_metadata);
   methods.offered[service + "ModelConfig"] =
-      keyed(unary<ModelConfigRequest, ModelConfigResponse>(model_config));
+      unary<ModelConfigRequest, ModelConfigResponse>(model_config);
   for (const auto& [method, what] : std::map<std::string, std::string>{
            {"RepositoryIndex", "the repository index"},
            {"RepositoryModelLoad", "loading of models by clients"},

@@ -6,7 +6,7 @@
 #include <array>
 #include <cerrno>
 
-#include "adapters/http/loop_impl.h"
+#include "adapters/transport/loop_impl.h"
 
 namespace baton::adapters::http {
 
@@ -16,6 +16,7 @@ using protocol::http1::ExchangeId;
 using protocol::http1::HttpRequest;
 using protocol::http1::HttpResponse;
 using protocol::http1::RequestParser;
+using transport::Turn;
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 
 #include "adapters/http/connection.h"
-#include "adapters/http/loop_impl.h"
+#include "adapters/transport/loop_impl.h"
 #include "domain/server_config.h"
 
 namespace baton::adapters::http {

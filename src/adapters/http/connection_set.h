@@ -7,12 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "adapters/http/hang_up_watch.h"
 #include "adapters/http/http_server.h"
+#include "adapters/transport/hang_up_watch.h"
 
 namespace baton::adapters::http {
 
 class Connection;
+using transport::HangUpWatch;
 
 // What all workers of a server share. Counters only; relaxed.
 struct ServerState {

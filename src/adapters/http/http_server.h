@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "adapters/http/worker_loop.h"
+#include "adapters/transport/worker_loop.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "ports/clock.h"
@@ -14,6 +14,8 @@
 #include "protocol/http1/request_head.h"
 
 namespace baton::adapters::http {
+
+using transport::WorkerLoop;
 
 struct HttpServerOptions {
   std::string address = "127.0.0.1";  // numeric, IPv4 or IPv6

@@ -469,7 +469,7 @@ TEST(HttpServer, DoesNotSpinWithoutFileDescriptors) {
 
 TEST(HttpServer, SaysWhyItCannotListen) {
   TestServer server;
-  SteadyClock clock;
+  transport::SteadyClock clock;
   WorkerLoop loop;
   TestHandler handler(loop);
   HttpServerOptions options;

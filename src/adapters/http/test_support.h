@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "adapters/http/http_server.h"
-#include "adapters/http/steady_clock.h"
+#include "adapters/transport/steady_clock.h"
 
 namespace baton::adapters::http {
 
@@ -60,7 +60,7 @@ class TestServer {
   static bool eventually(const std::function<bool()>& condition);
 
  private:
-  SteadyClock clock_;
+  transport::SteadyClock clock_;
   std::vector<std::unique_ptr<WorkerLoop>> loops_;
   std::vector<std::unique_ptr<TestHandler>> handlers_;
   std::unique_ptr<HttpServer> server_;

@@ -25,8 +25,6 @@ struct ProcessCounts {
   std::vector<Listener> listeners{};
   std::vector<Log> logs{};
   uint64_t unwritten_bytes = 0;  // of answers, now
-  uint64_t grpc_write_stalls = 0;
-  uint64_t grpc_connections_refused = 0;
   uint64_t decisions_missed = 0;
 };
 

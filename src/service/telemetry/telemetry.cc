@@ -185,21 +185,17 @@ void write_listeners(Writer& writer, const std::vector<ProcessCounts::Listener>&
       writer.sample(labels, listener.*which);
     }
   };
-  each("baton_http_connections", &ProcessCounts::Listener::open);
-  each("baton_http_connections_accepted_total", &ProcessCounts::Listener::accepted);
-  each("baton_http_connections_refused_total", &ProcessCounts::Listener::refused);
-  each("baton_http_timeouts_total", &ProcessCounts::Listener::timeouts);
-  each("baton_http_bad_requests_total", &ProcessCounts::Listener::bad_requests);
-  each("baton_http_receiving_bytes", &ProcessCounts::Listener::receiving);
-  each("baton_http_write_stalls_total", &ProcessCounts::Listener::write_stalls);
+  each("baton_listener_connections", &ProcessCounts::Listener::open);
+  each("baton_listener_connections_accepted_total", &ProcessCounts::Listener::accepted);
+  each("baton_listener_connections_refused_total", &ProcessCounts::Listener::refused);
+  each("baton_listener_timeouts_total", &ProcessCounts::Listener::timeouts);
+  each("baton_listener_bad_requests_total", &ProcessCounts::Listener::bad_requests);
+  each("baton_listener_receiving_bytes", &ProcessCounts::Listener::receiving);
+  each("baton_listener_write_stalls_total", &ProcessCounts::Listener::write_stalls);
 }
 
 void write_process(Writer& writer, const ProcessCounts& process) {
   write_listeners(writer, process.listeners);
-  family(writer, "baton_grpc_write_stalls_total");
-  writer.sample({}, process.grpc_write_stalls);
-  family(writer, "baton_grpc_connections_refused_total");
-  writer.sample({}, process.grpc_connections_refused);
   family(writer, "baton_unwritten_answer_bytes");
   writer.sample({}, process.unwritten_bytes);
   family(writer, "baton_log_lines_dropped_total");

@@ -79,15 +79,11 @@ TEST(Telemetry, ShowsWhatListenersAndLogsCount) {
   ProcessCounts process;
   process.listeners = {{.name = "http", .open = 2, .accepted = 7, .refused = 1}};
   process.logs = {{.name = "access", .dropped = 3}};
-  process.grpc_write_stalls = 4;
-  process.grpc_connections_refused = 5;
   const std::string text = telemetry.render({}, process);
-  EXPECT_TRUE(has_line(text, R"(baton_http_connections{listener="http"} 2)"));
-  EXPECT_TRUE(has_line(text, R"(baton_http_connections_accepted_total{listener="http"} 7)"));
-  EXPECT_TRUE(has_line(text, R"(baton_http_connections_refused_total{listener="http"} 1)"));
+  EXPECT_TRUE(has_line(text, R"(baton_listener_connections{listener="http"} 2)"));
+  EXPECT_TRUE(has_line(text, R"(baton_listener_connections_accepted_total{listener="http"} 7)"));
+  EXPECT_TRUE(has_line(text, R"(baton_listener_connections_refused_total{listener="http"} 1)"));
   EXPECT_TRUE(has_line(text, R"(baton_log_lines_dropped_total{log="access"} 3)"));
-  EXPECT_TRUE(has_line(text, "baton_grpc_write_stalls_total 4"));
-  EXPECT_TRUE(has_line(text, "baton_grpc_connections_refused_total 5"));
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include "ports/clock.h"
 
-namespace baton::adapters::http {
+namespace baton::adapters::transport {
 
 // CLOCK_MONOTONIC and CLOCK_REALTIME. Any thread; about 25 ns a call.
 class SteadyClock final : public ports::Clock {
@@ -11,4 +11,4 @@ class SteadyClock final : public ports::Clock {
   [[nodiscard]] WallTime wall() const override;
 };
 
-}  // namespace baton::adapters::http
+}  // namespace baton::adapters::transport

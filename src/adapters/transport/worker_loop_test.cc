@@ -1,4 +1,4 @@
-#include "adapters/http/worker_loop.h"
+#include "adapters/transport/worker_loop.h"
 
 #include <gtest/gtest.h>
 
@@ -6,11 +6,11 @@
 #include <chrono>
 #include <thread>
 
-#include "adapters/http/steady_clock.h"
-#include "adapters/http/timer_wheel.h"
+#include "adapters/transport/steady_clock.h"
+#include "adapters/transport/timer_wheel.h"
 #include "base/random.h"
 
-namespace baton::adapters::http {
+namespace baton::adapters::transport {
 namespace {
 
 constexpr Instant at(int64_t ms) {
@@ -171,57 +171,6 @@ TEST_F(LoopTest, StarvesNobodyWithTimersThatAreDueAtOnce) {
   stop();
 }
 
-TEST_F(LoopTest, LendsItsTurnToOneThreadAtATime) {
-  // Unlocked on purpose: only turns keep the threads apart.
-  int64_t count = 0;
-  std::atomic<int> done{0};
-  std::vector<std::thread> threads;
-  constexpr int kThreads = 3;
-  constexpr int kTasks = 2000;
-  for (int t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&, t] {
-      for (int i = 0; i < kTasks; ++i) {
-        auto task = [&] {
-          ++count;
-          loop_.post([&] {
-            ++count;
-            ++done;
-          });
-        };
-        if ((i + t) % 2 == 0) {
-          loop_.run_or_post(task);
-        } else {
-          loop_.post(task);
-        }
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_TRUE(eventually(done, kThreads * kTasks));
-  stop();
-  EXPECT_EQ(count, 2 * kThreads * kTasks);
-}
-
-TEST_F(LoopTest, RunsOnTheCallersThreadWhatFindsItIdle) {
-  std::atomic<int> started{0};
-  loop_.post([&] { started = 1; });
-  ASSERT_TRUE(eventually(started, 1));
-  std::thread::id ran;
-  std::atomic<int> posted{0};
-  // The loop may be between two waits at this moment; it is idle in the end.
-  for (int i = 0; i < 1000 && ran != std::this_thread::get_id(); ++i) {
-    posted = 0;
-    loop_.run_or_post([&] {
-      loop_.post([&] {
-        ran = std::this_thread::get_id();  // at the end of the same turn
-        posted = 1;
-      });
-    });
-    ASSERT_TRUE(eventually(posted, 1));
-  }
-  EXPECT_EQ(ran, std::this_thread::get_id());
-}
-
 TEST_F(LoopTest, TasksThatPostTasksLeaveTheLoopToOthers) {
   std::atomic<int> done{0};
   std::function<void()> again = [&] { loop_.post([&] { again(); }); };
@@ -244,4 +193,4 @@ TEST(WorkerLoop, DropsWhatHasNotRunWithTheLoop) {
 }
 
 }  // namespace
-}  // namespace baton::adapters::http
+}  // namespace baton::adapters::transport

@@ -1,9 +1,9 @@
-#include "adapters/http/timer_wheel.h"
+#include "adapters/transport/timer_wheel.h"
 
 #include <algorithm>
 #include <bit>
 
-namespace baton::adapters::http {
+namespace baton::adapters::transport {
 
 TimerWheel::TimerWheel(Instant now) {
   heads_.fill(kNone);
@@ -129,4 +129,4 @@ TimerWheel::Action TimerWheel::pop_due(Instant now) {
   return std::move(entry.action);
 }
 
-}  // namespace baton::adapters::http
+}  // namespace baton::adapters::transport

@@ -1,8 +1,8 @@
-#include "adapters/http/steady_clock.h"
+#include "adapters/transport/steady_clock.h"
 
 #include <chrono>
 
-namespace baton::adapters::http {
+namespace baton::adapters::transport {
 namespace {
 
 template <class Clock>
@@ -21,4 +21,4 @@ WallTime SteadyClock::wall() const {
   return WallTime{nanoseconds<std::chrono::system_clock>()};
 }
 
-}  // namespace baton::adapters::http
+}  // namespace baton::adapters::transport

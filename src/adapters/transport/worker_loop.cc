@@ -1,12 +1,12 @@
-#include "adapters/http/worker_loop.h"
+#include "adapters/transport/worker_loop.h"
 
 #include <boost/asio/post.hpp>
 #include <chrono>
 #include <utility>
 
-#include "adapters/http/loop_impl.h"
+#include "adapters/transport/loop_impl.h"
 
-namespace baton::adapters::http {
+namespace baton::adapters::transport {
 namespace {
 
 constexpr size_t kTasksPerTurn = 256;  // then sockets and timers get theirs
@@ -16,11 +16,6 @@ thread_local WorkerLoop::Impl* turn_of_this_thread = nullptr;
 }  // namespace
 
 Turn::Turn(WorkerLoop::Impl& loop) : loop_(loop) {
-  if (!loop_.mutex.try_lock()) {
-    loop_.own_waits.store(true, std::memory_order_relaxed);
-    loop_.mutex.lock();
-    loop_.own_waits.store(false, std::memory_order_relaxed);
-  }
   turn_of_this_thread = &loop_;
 }
 
@@ -42,7 +37,6 @@ void WorkerLoop::Impl::end_turn() {
   next_task = 0;
   if (!tasks.empty()) boost::asio::post(io, [this] { const Turn after_others(*this); });
   turn_of_this_thread = nullptr;
-  mutex.unlock();
 }
 
 WorkerLoop::WorkerLoop() : impl_(std::make_unique<Impl>()) {}
@@ -65,15 +59,6 @@ void WorkerLoop::post(std::move_only_function<void()> task) {
     const Turn turn(*impl);
     task();
   });
-}
-
-void WorkerLoop::run_or_post(std::move_only_function<void()> task) {
-  const bool free = !impl_->has_turn() && !impl_->own_waits.load(std::memory_order_relaxed) &&
-                    !impl_->io.stopped() && impl_->mutex.try_lock();
-  if (!free) return post(std::move(task));
-  turn_of_this_thread = impl_.get();
-  task();
-  impl_->end_turn();
 }
 
 ports::TimerId WorkerLoop::arm(Instant when, std::move_only_function<void()> action) {
@@ -110,4 +95,4 @@ void WorkerLoop::Impl::on_wake() {
   rearm();
 }
 
-}  // namespace baton::adapters::http
+}  // namespace baton::adapters::transport

@@ -1,19 +1,17 @@
 #pragma once
 // Internal to this room: the Asio side of a WorkerLoop.
 
-#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
-#include <mutex>
 #include <vector>
 
-#include "adapters/http/steady_clock.h"
-#include "adapters/http/timer_wheel.h"
-#include "adapters/http/worker_loop.h"
+#include "adapters/transport/steady_clock.h"
+#include "adapters/transport/timer_wheel.h"
+#include "adapters/transport/worker_loop.h"
 
-namespace baton::adapters::http {
+namespace baton::adapters::transport {
 
 struct WorkerLoop::Impl {
   Impl() : wheel(clock.now()), work(io.get_executor()), wake(io) {}
@@ -23,10 +21,7 @@ struct WorkerLoop::Impl {
   void end_turn();
   [[nodiscard]] bool has_turn() const;
 
-  std::mutex mutex;  // held while anything of this loop runs
-  // The loop's own thread waits for its turn: others do not take it before.
-  std::atomic<bool> own_waits{false};
-  // Tasks that were posted by what ran in a turn: run at its end, without a wake-up. Under `mutex`.
+  // Tasks that were posted by what ran in a turn: run at its end, without a wake-up.
   std::vector<std::move_only_function<void()>> tasks;
   size_t next_task = 0;
 
@@ -40,7 +35,7 @@ struct WorkerLoop::Impl {
   Instant wake_at = Instant::never();
 };
 
-// Everything that the loop's own thread does for an event of this loop happens within one of these.
+// Everything that happens on a loop happens within one of these.
 class Turn {
  public:
   explicit Turn(WorkerLoop& loop) : Turn(loop.impl()) {}
@@ -53,4 +48,4 @@ class Turn {
   WorkerLoop::Impl& loop_;
 };
 
-}  // namespace baton::adapters::http
+}  // namespace baton::adapters::transport

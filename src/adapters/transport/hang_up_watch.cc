@@ -1,4 +1,4 @@
-#include "adapters/http/hang_up_watch.h"
+#include "adapters/transport/hang_up_watch.h"
 
 #include <sys/epoll.h>
 
@@ -6,10 +6,10 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <utility>
 
-#include "adapters/http/loop_impl.h"
+#include "adapters/transport/loop_impl.h"
 #include "base/check.h"
 
-namespace baton::adapters::http {
+namespace baton::adapters::transport {
 
 using Descriptor = boost::asio::posix::stream_descriptor;
 
@@ -66,4 +66,4 @@ void HangUpWatch::remove(int socket) {
   static_cast<void>(::epoll_ctl(impl_->descriptor.native_handle(), EPOLL_CTL_DEL, socket, nullptr));
 }
 
-}  // namespace baton::adapters::http
+}  // namespace baton::adapters::transport

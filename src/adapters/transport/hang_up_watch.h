@@ -5,9 +5,9 @@
 #include <functional>
 #include <memory>
 
-#include "adapters/http/worker_loop.h"
+#include "adapters/transport/worker_loop.h"
 
-namespace baton::adapters::http {
+namespace baton::adapters::transport {
 
 // Watches sockets for the end of their clients alone. Waiting for readability would say at once,
 // and again, that there are bytes: those that are left in the socket until there is room for them.
@@ -30,4 +30,4 @@ class HangUpWatch {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace baton::adapters::http
+}  // namespace baton::adapters::transport

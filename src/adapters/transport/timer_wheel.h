@@ -7,7 +7,7 @@
 
 #include "base/time.h"
 
-namespace baton::adapters::http {
+namespace baton::adapters::transport {
 
 // Timers that are armed and cancelled far more often than they fire: both are O(1). Hierarchical
 // wheel after Varghese and Lauck (1987): seven levels of 64 slots over ticks of 262 µs. A timer is
@@ -64,4 +64,4 @@ class TimerWheel {
   std::array<uint32_t, kLevels * kSlots + 1> heads_;  // circular lists
 };
 
-}  // namespace baton::adapters::http
+}  // namespace baton::adapters::transport

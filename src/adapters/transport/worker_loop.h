@@ -4,12 +4,10 @@
 
 #include "ports/executor.h"
 
-namespace baton::adapters::http {
+namespace baton::adapters::transport {
 
 // One worker's event loop. Starts no thread: whoever owns the worker's thread calls run() on it. A
-// task or timer runs to completion before the next. Another thread may take the loop's turn for one
-// task while the loop waits (run_or_post): what belongs to the loop is then used on that thread,
-// and the loop's own events wait for its end.
+// task or timer runs to completion before the next.
 class WorkerLoop final : public ports::Executor, public ports::Timers {
  public:
   WorkerLoop();
@@ -23,15 +21,14 @@ class WorkerLoop final : public ports::Executor, public ports::Timers {
   void stop();
 
   void post(std::move_only_function<void()> task) override;
-  void run_or_post(std::move_only_function<void()> task) override;
   ports::TimerId arm(Instant when, std::move_only_function<void()> action) override;
   void cancel(ports::TimerId id) override;
 
-  struct Impl;  // loop_impl.h, for this room only
+  struct Impl;  // loop_impl.h, for this room and the front ends' connections
   [[nodiscard]] Impl& impl() { return *impl_; }
 
  private:
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace baton::adapters::http
+}  // namespace baton::adapters::transport

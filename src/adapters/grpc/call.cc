@@ -1,0 +1,73 @@
+#include "adapters/grpc/call.h"
+
+#include <utility>
+
+namespace baton::adapters::grpc_api {
+
+Call::Call(const CallContext& context, CallSink& sink, StreamId stream,
+           std::unique_ptr<protocol::grpc_wire::CallHead> head, std::string peer)
+    : context_(context),
+      sink_(&sink),
+      stream_(stream),
+      head_(std::move(head)),
+      arrival_(context.clock.now()),
+      caller_(caller_of(head_->metadata, peer)) {}
+
+RequestContext Call::request_context() const {
+  RequestContext out;
+  out.protocol = Protocol::kGrpc;
+  out.arrival = arrival_;
+  out.bytes = request_bytes_;
+  if (head_->timeout) out.deadline = arrival_ + *head_->timeout;
+  add_names(head_->metadata, out);
+  return out;
+}
+
+void Call::set_request(std::string message) {
+  request_bytes_ = message.size();
+  request_ = std::move(message);
+  has_request_ = true;
+}
+
+void Call::write(std::string message, std::move_only_function<void(bool)> written) {
+  written_ = std::move(written);
+  if (sink_ == nullptr) return;
+  std::vector<MessagePart> parts(1);
+  parts.front().text = std::move(message);
+  sink_->send(stream_, std::move(parts));
+}
+
+void Call::answer(std::vector<MessagePart> message) {
+  if (sink_ == nullptr) return;
+  sink_->send(stream_, std::move(message));
+  finish({});
+}
+
+void Call::finish(const Status& status) {
+  cancelled_ = nullptr;
+  if (CallSink* sink = std::exchange(sink_, nullptr)) sink->finish(stream_, status);
+}
+
+Status Call::refused(std::string_view model, const Refusal& refusal) {
+  worker().front->count_refused(caller_, request_context(), model, refusal);
+  return status_of(refusal);
+}
+
+void Call::on_cancel(std::move_only_function<void()> action) {
+  if (gone_) return action();
+  cancelled_ = std::move(action);
+}
+
+void Call::sent() {
+  if (auto written = std::exchange(written_, nullptr)) written(true);
+}
+
+void Call::closed() {
+  if (std::exchange(sink_, nullptr) == nullptr) return;
+  gone_ = true;
+  const auto self = shared_from_this();
+  if (auto written = std::exchange(written_, nullptr)) written(false);
+  if (auto cancelled = std::exchange(cancelled_, nullptr)) cancelled();
+}
+
+}  // namespace baton::adapters::grpc_api
