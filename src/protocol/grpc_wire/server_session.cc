@@ -19,6 +19,7 @@ using Kind = SessionEvent::Kind;
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
 constexpr size_t kFrameHead = 9;
+constexpr size_t kMostContinuations = 8;
 constexpr size_t kFieldCost = 32;  // what RFC 9113, 6.5.2 adds for each field
 constexpr std::string_view kContentType = "application/grpc";
 
@@ -226,6 +227,8 @@ ServerSession::Impl::Impl(SessionOptions given) : options(std::move(given)) {
   nghttp2_session_callbacks_set_on_stream_close_callback(calls, Callbacks::on_close);
   nghttp2_session_callbacks_set_send_data_callback(calls, Callbacks::send_data);
   nghttp2_option_set_no_closed_streams(option, 1);
+  // The library's own number; said here so that one without this bound is not built with.
+  nghttp2_option_set_max_continuations(option, kMostContinuations);
   nghttp2_option_set_stream_reset_rate_limit(option, options.resets_burst,
                                              options.resets_per_second);
   BATON_CHECK(nghttp2_session_server_new2(&session, calls, this, option) == 0);
