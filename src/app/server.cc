@@ -1,5 +1,6 @@
 #include "app/server.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -457,6 +458,12 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// Blocks of a MiB and more go back to the system when they are freed. Left to itself the allocator
+// would keep blocks of up to 32 MiB once it has seen one of that size.
+void give_large_blocks_back() {
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+}
+
 }  // namespace
 
 Result<int, LoadFailure> run_server(const ServeOptions& options) {
@@ -464,6 +471,7 @@ Result<int, LoadFailure> run_server(const ServeOptions& options) {
   signal(SIGPIPE, SIG_IGN);
   block_signals({SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2});
   raise_descriptor_limit();
+  give_large_blocks_back();
   const ShutdownConfig& shutdown = options.config.shutdown;
   const Duration bound = shutdown.lame_duck + shutdown.drain + shutdown.stop;
   Hearing hearing;

@@ -44,7 +44,7 @@ struct RequestContext {
   uint32_t priority = 0;                // 0: the model's default level; 1 is the most urgent
   Duration predicted_cost;              // device time by the performance model; zero when unknown
   TraceContext trace;
-  uint64_t bytes = 0;  // of the request body
+  uint64_t bytes = 0;  // of the request body, or of what it became in memory
 };
 
 // Longest id and tensor name, in bytes: they are copied into answers and logs.

@@ -1,5 +1,7 @@
 #include "policy/admission/admission.h"
 
+#include <algorithm>
+
 namespace baton::policy {
 namespace {
 
@@ -24,7 +26,9 @@ std::optional<AdmissionRefusal> refuse_admission(const AdmissionSnapshot& snapsh
          kRetryAfter},
         DecisionReason::kInFlightLimit};
   }
-  if (request.bytes > limits.max_bytes - snapshot.bytes) {
+  // Alone, a request may be larger than the limit: it would never enter otherwise.
+  const bool holds = snapshot.bytes > 0;
+  if (holds && request.bytes > limits.max_bytes - std::min(snapshot.bytes, limits.max_bytes)) {
     return AdmissionRefusal{{EndReason::kOverloaded,
                              "the requests in flight hold the limit of " +
                                  std::to_string(limits.max_bytes) + " bytes; retry later",

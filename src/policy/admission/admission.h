@@ -12,7 +12,8 @@ namespace baton::policy {
 // Limits of one worker: its share of the server's.
 struct AdmissionLimits {
   uint64_t max_in_flight = 8192;
-  uint64_t max_bytes = 1ULL << 30;  // request bodies held by requests in flight
+  // Bodies, or what they became in memory, held by requests in flight; one alone may have more.
+  uint64_t max_bytes = 1ULL << 30;
 };
 
 struct AdmissionSnapshot {

@@ -17,6 +17,8 @@ TEST(RefuseAdmission, HoldsEachLimitAndSaysWhich) {
   const auto large = refuse_admission({1, 50}, limits, {51, Instant::never()}, now);
   ASSERT_TRUE(large.has_value());
   EXPECT_EQ(large->limit, DecisionReason::kInFlightBytesLimit);
+  EXPECT_FALSE(refuse_admission({0, 0}, limits, {101, Instant::never()}, now).has_value());
+  EXPECT_TRUE(refuse_admission({1, 101}, limits, {1, Instant::never()}, now).has_value());
   const auto late = refuse_admission({}, limits, {0, now}, now);
   EXPECT_EQ(late->refusal.reason, EndReason::kDeadlineQueued);
   EXPECT_EQ(late->limit, DecisionReason::kDeadlinePassed);

@@ -30,7 +30,8 @@ struct RequestBody {
 
 struct DecodedRequest {
   InferRequest
-      request;  // id, inputs, outputs, storage are set; the rest of the context is the caller's
+      request;  // id, inputs, outputs, storage are set; the rest of the context is the caller's,
+                // but for `bytes`: what the request keeps of its body and of what was read from it
   SchedulingParameters parameters;  // for the caller to apply to the context
 };
 

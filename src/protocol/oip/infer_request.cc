@@ -372,8 +372,13 @@ Result<DecodedRequest, Refusal> decode_infer_request(const RequestBody& body,
     return fail(invalid("the body has " + std::to_string(binder.bytes_left()) +
                         " bytes that belong to no input"));
   }
-  decoded.request.storage.push_back(body.storage);
+  uint64_t& kept = decoded.request.context.bytes;
+  if (length < body.bytes.size()) {
+    kept += body.bytes.size();
+    decoded.request.storage.push_back(body.storage);
+  }
   if (!reader->buffer().empty()) {
+    kept += reader->buffer().capacity();
     // Moved, its bytes stay where the tensors look.
     decoded.request.storage.push_back(
         std::make_shared<std::vector<std::byte>>(std::move(reader->buffer())));

@@ -76,6 +76,16 @@ TEST(DecodeRequest, DataMayStandBeforeItsType) {
   EXPECT_EQ(decoded->request.inputs[1].data.size(), 5U);
 }
 
+TEST(DecodeRequest, SaysWhatItKeepsInMemory) {
+  std::string text = R"({"inputs":[{"name":"x","datatype":"INT64","shape":[1000],"data":[1)";
+  for (int i = 1; i < 1000; ++i) text += ",1";
+  const Body body(text + "]}]}");
+  const auto decoded = decode(body);
+  ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
+  EXPECT_GE(decoded->request.context.bytes, 8000U);
+  EXPECT_EQ(decoded->request.storage.size(), 1U);  // the text is not kept
+}
+
 TEST(DecodeRequest, ReadsBinaryTensorsInPlace) {
   const std::string json =
       R"({"parameters":{"binary_data_output":true},"inputs":[{"name":"x","shape":[2],)"

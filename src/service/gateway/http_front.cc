@@ -53,6 +53,8 @@ Result<InferRequest, Refusal> complete(Result<protocol::oip::DecodedRequest, Ref
   BATON_TRY(apply_parameters(decoded->parameters, context));
   InferRequest request = std::move(decoded->request);
   if (!request.context.client_id.empty()) context.client_id = std::move(request.context.client_id);
+  // JSON may become several times larger than its text.
+  context.bytes = std::max(context.bytes, request.context.bytes);
   request.context = std::move(context);
   request.model = route.model;
   request.version = route.version;
