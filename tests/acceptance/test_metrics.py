@@ -231,7 +231,7 @@ def test_a_scrape_runs_on_no_worker(served):
 
 
 def test_connections_and_what_the_codec_refuses_are_counted(served):
-    before = {name: served.metric(f"baton_http_{name}", listener="http")
+    before = {name: served.metric(f"baton_listener_{name}", listener="http")
               for name in ("connections_accepted_total", "bad_requests_total", "connections_refused_total")}
     with raw_http.Connection(served.ports["http"]) as held:
         held.ask(raw_http.get("/livez"))
