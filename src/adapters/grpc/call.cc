@@ -29,12 +29,37 @@ void Call::set_request(std::string message) {
   has_request_ = true;
 }
 
-void Call::write(std::string message, std::move_only_function<void(bool)> written) {
-  written_ = std::move(written);
-  if (sink_ == nullptr) return;
+std::vector<MessagePart> message_of(std::string text) {
   std::vector<MessagePart> parts(1);
-  parts.front().text = std::move(message);
-  sink_->send(stream_, std::move(parts));
+  parts.front().text = std::move(text);
+  return parts;
+}
+
+void Call::write(std::vector<MessagePart> message, std::move_only_function<void(bool)> written) {
+  written_ = std::move(written);
+  if (sink_ != nullptr) sink_->send(stream_, std::move(message));
+}
+
+void Call::on_messages(std::move_only_function<void(std::string)> message,
+                       std::move_only_function<void()> end) {
+  message_ = std::move(message);
+  messages_end_ = std::move(end);
+}
+
+void Call::message(std::string bytes) {
+  if (message_) message_(std::move(bytes));
+}
+
+void Call::half_closed() {
+  if (messages_end_) messages_end_();
+}
+
+void Call::pause() {
+  if (sink_ != nullptr) sink_->pause(stream_);
+}
+
+void Call::resume() {
+  if (sink_ != nullptr) sink_->resume(stream_);
 }
 
 void Call::answer(std::vector<MessagePart> message) {
@@ -63,9 +88,12 @@ void Call::sent() {
 }
 
 void Call::closed() {
+  const auto self = shared_from_this();
+  // They may hold the method's own state, which holds this: let go of at the end.
+  const auto message = std::exchange(message_, nullptr);
+  const auto messages_end = std::exchange(messages_end_, nullptr);
   if (std::exchange(sink_, nullptr) == nullptr) return;
   gone_ = true;
-  const auto self = shared_from_this();
   if (auto written = std::exchange(written_, nullptr)) written(false);
   if (auto cancelled = std::exchange(cancelled_, nullptr)) cancelled();
 }

@@ -20,12 +20,13 @@ using protocol::grpc_wire::StreamId;
 
 class Call;
 
-// A method with one message from the client.
 struct Method {
-  // What it does with the message. On the worker; it finishes the call, then or later.
+  // What it does with the client's message. On the worker; it finishes the call, then or later.
   std::function<void(const std::shared_ptr<Call>& call)> begin;
   bool keyed = true;   // only a caller with a key may ask; known before a byte of the message
   bool large = false;  // messages up to the server's limit; else 64 KiB: a name and a version
+  // It takes several messages: begin() comes before the first and sets what on_messages() says.
+  bool streams = false;
 };
 
 // By full name, as "/package.Service/Method".
@@ -39,6 +40,8 @@ class CallSink {
  public:
   virtual void send(StreamId stream, std::vector<MessagePart> parts) = 0;
   virtual void finish(StreamId stream, const Status& status) = 0;
+  virtual void pause(StreamId stream) = 0;
+  virtual void resume(StreamId stream) = 0;
 
  protected:
   ~CallSink() = default;
@@ -70,7 +73,7 @@ class Call final : public std::enable_shared_from_this<Call> {
 
   // Sends one message of several; `written` says when it has left, false when the client has gone.
   // One at a time.
-  void write(std::string message, std::move_only_function<void(bool)> written);
+  void write(std::vector<MessagePart> message, std::move_only_function<void(bool)> written);
   // Sends the only message and ends the call. This or finish(), once.
   void answer(std::vector<MessagePart> message);
   void finish(const Status& status);
@@ -80,11 +83,20 @@ class Call final : public std::enable_shared_from_this<Call> {
   // Called when the client has gone before the call was finished; at once if it has.
   void on_cancel(std::move_only_function<void()> action);
 
+  // Of a method that takes several messages: each of them, and the client's end of them.
+  void on_messages(std::move_only_function<void(std::string)> message,
+                   std::move_only_function<void()> end);
+  // No message comes from now on, until resume().
+  void pause();
+  void resume();
+
   // ---- for its connection
   void set_request(std::string message);
   [[nodiscard]] bool has_request() const { return has_request_; }
   // It has been finished, or the client has gone.
   [[nodiscard]] bool over() const { return sink_ == nullptr; }
+  void message(std::string bytes);
+  void half_closed();
   void sent();
   // The call is over for the client.
   void closed();
@@ -102,7 +114,12 @@ class Call final : public std::enable_shared_from_this<Call> {
   bool gone_ = false;
   std::move_only_function<void(bool)> written_;
   std::move_only_function<void()> cancelled_;
+  std::move_only_function<void(std::string)> message_;
+  std::move_only_function<void()> messages_end_;
 };
+
+// A message that is one text.
+[[nodiscard]] std::vector<MessagePart> message_of(std::string text);
 
 template <class Message>
 bool parse(const std::string& bytes, Message& message) {
@@ -122,9 +139,7 @@ Method unary(Ask ask, bool keyed = true) {
                 Response response;
                 const Status status = ask(*call, request, response);
                 if (!status.ok()) return call->finish(status);
-                std::vector<MessagePart> message(1);
-                message.front().text = response.SerializeAsString();
-                call->answer(std::move(message));
+                call->answer(message_of(response.SerializeAsString()));
               },
           .keyed = keyed};
 }

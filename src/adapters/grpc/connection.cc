@@ -142,10 +142,12 @@ void Connection::take(Event event) {
     case Event::Kind::kMessage:
       // What came with the head of a call that was refused, or is not its first message.
       if (call->over() || call->has_request()) return;
+      if (found->second.method->streams) return call->message(std::move(event.message));
       call->set_request(std::move(event.message));
       return found->second.method->begin(call);
     case Event::Kind::kHalfClose:
       if (call->over() || call->has_request()) return;
+      if (found->second.method->streams) return call->half_closed();
       return call->refuse_counted({EndReason::kInvalid, "the call has no message", {}});
     case Event::Kind::kFault:
       if (call->over()) return;
@@ -177,10 +179,12 @@ void Connection::open_call(Event event) {
                                      : known->second + " is not offered by this server",
                                  {}});
   }
-  if (!method->second.keyed) return;
-  // Before a byte of the message: without a key nothing is spent on it.
-  const auto admitted = admit(call->metadata(), call->caller(), *call->worker().front);
-  if (!admitted.has_value()) call->refuse_counted(admitted.error());
+  if (method->second.keyed) {
+    // Before a byte of the message: without a key nothing is spent on it.
+    const auto admitted = admit(call->metadata(), call->caller(), *call->worker().front);
+    if (!admitted.has_value()) return call->refuse_counted(admitted.error());
+  }
+  if (method->second.streams) method->second.begin(call);
 }
 
 // ---- answering
@@ -193,6 +197,11 @@ void Connection::send(StreamId stream, std::vector<MessagePart> parts) {
 void Connection::finish(StreamId stream, const Status& status) {
   session_.finish(stream, status);
   flush_soon();
+}
+
+void Connection::resume(StreamId stream) {
+  session_.resume(stream);
+  flush_soon();  // which takes its events, and tells the client of its window
 }
 
 // At the end of the turn, so that what else ends in it leaves with one system call.

@@ -25,6 +25,8 @@ class Connection final : public CallSink, public std::enable_shared_from_this<Co
 
   void send(StreamId stream, std::vector<MessagePart> parts) override;
   void finish(StreamId stream, const Status& status) override;
+  void pause(StreamId stream) override { session_.pause(stream); }
+  void resume(StreamId stream) override;
 
  private:
   enum class State : uint8_t { kServing, kLingering, kClosed };

@@ -38,6 +38,7 @@ struct GrpcServer::Impl {
                  [this](int socket, std::string peer) { place(socket, std::move(peer)); }) {
     add_inference_methods(state.methods);
     state.methods.offered[std::string(kInferPath)] = infer_method();
+    state.methods.offered[std::string(kStreamInferPath)] = stream_infer_method();
     add_health_methods(state.methods, health);
     for (const GrpcWorker& worker : workers) {
       sets.push_back(std::make_unique<ConnectionSet>(worker, state, server_clock));

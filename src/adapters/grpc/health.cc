@@ -83,7 +83,7 @@ class Watcher final : public std::enable_shared_from_this<Watcher> {
     if (!writing_ && (!written_ || status != response_.status())) {
       written_ = writing_ = true;
       response_.set_status(status);
-      call_->write(response_.SerializeAsString(), [self = shared_from_this()](bool ok) {
+      call_->write(message_of(response_.SerializeAsString()), [self = shared_from_this()](bool ok) {
         self->writing_ = false;
         if (self->ended_) return self->call_->finish(self->end_status_);
         if (!ok) self->client_gone();

@@ -104,7 +104,6 @@ void add_inference_methods(MethodTable& methods) {
            {"CudaSharedMemoryStatus", "CUDA shared memory"},
            {"CudaSharedMemoryRegister", "CUDA shared memory"},
            {"CudaSharedMemoryUnregister", "CUDA shared memory"},
-           {"ModelStreamInfer", "streaming inference"},
        }) {
     methods.not_offered[service + method] = what;
   }

@@ -8,6 +8,8 @@
 namespace baton::adapters::grpc_api {
 
 inline constexpr std::string_view kInferPath = "/inference.GRPCInferenceService/ModelInfer";
+inline constexpr std::string_view kStreamInferPath =
+    "/inference.GRPCInferenceService/ModelStreamInfer";
 
 // All but ModelInfer, those that are not offered included.
 void add_inference_methods(MethodTable& methods);

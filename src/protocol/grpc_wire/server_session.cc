@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "protocol/grpc_wire/frame_filter.h"
 #include "protocol/grpc_wire/message_reader.h"
 
 namespace baton::protocol::grpc_wire {
@@ -64,7 +65,9 @@ struct Stream {
   bool half_closed = false;
   bool had_message = false;
   MessageReader reader;
-  size_t counted = 0;  // of the reader's bytes, in the session's sum
+  bool paused = false;
+  std::string held;    // what came while it is paused; at most the stream's window
+  size_t counted = 0;  // of the reader's and the held bytes, in the session's sum
   uint64_t received = 0;
 
   OutputQueue out;
@@ -91,6 +94,7 @@ struct ServerSession::Impl {
   void fault(Stream& stream, Refusal refusal);
   void drop_input(Stream& stream);
   void count_partial(Stream& stream);
+  std::string consume_held(Stream& stream);
   void add_field(Stream& stream, std::string_view name, std::string_view value);
   void open(Stream& stream);
   void refuse_http(Stream& stream, const char* status, std::string why);
@@ -101,6 +105,7 @@ struct ServerSession::Impl {
 
   const SessionOptions options;
   nghttp2_session* session = nullptr;
+  FrameFilter filter;
   std::map<StreamId, Stream> streams;
   std::deque<SessionEvent> events;
   size_t partial = 0;  // bytes of messages that are not complete
@@ -151,11 +156,19 @@ struct ServerSession::Callbacks {
 
   static int on_data(nghttp2_session*, uint8_t, int32_t id, const uint8_t* data, size_t size,
                      void* user) {
-    Stream* stream = impl_of(user).find(id);
-    if (stream == nullptr) return 0;
+    Impl& impl = impl_of(user);
     const std::string_view text = text_of(data, size);
-    impl_of(user).take_data(*stream, {text.data(), text.size()});
-    impl_of(user).count_partial(*stream);
+    Stream* stream = impl.find(id);
+    if (stream != nullptr && stream->paused && !stream->ignored) {
+      stream->held.append(text);
+      impl.count_partial(*stream);
+      return 0;
+    }
+    if (stream != nullptr) {
+      impl.take_data(*stream, {text.data(), text.size()});
+      impl.count_partial(*stream);
+    }
+    nghttp2_session_consume(impl.session, id, size);
     return 0;
   }
 
@@ -227,6 +240,7 @@ ServerSession::Impl::Impl(SessionOptions given) : options(std::move(given)) {
   nghttp2_session_callbacks_set_on_stream_close_callback(calls, Callbacks::on_close);
   nghttp2_session_callbacks_set_send_data_callback(calls, Callbacks::send_data);
   nghttp2_option_set_no_closed_streams(option, 1);
+  nghttp2_option_set_no_auto_window_update(option, 1);  // a paused call's window stays shut
   // The library's own number; said here so that one without this bound is not built with.
   nghttp2_option_set_max_continuations(option, kMostContinuations);
   nghttp2_option_set_stream_reset_rate_limit(option, options.resets_burst,
@@ -260,13 +274,19 @@ void ServerSession::Impl::fault(Stream& stream, Refusal refusal) {
 void ServerSession::Impl::drop_input(Stream& stream) {
   stream.ignored = true;
   stream.reader.drop();
+  consume_held(stream);
   count_partial(stream);
 }
 
 void ServerSession::Impl::count_partial(Stream& stream) {
-  const size_t now = stream.reader.partial();
+  const size_t now = stream.reader.partial() + stream.held.size();
   partial = partial - stream.counted + now;
   stream.counted = now;
+}
+
+std::string ServerSession::Impl::consume_held(Stream& stream) {
+  if (!stream.held.empty()) nghttp2_session_consume(session, stream.id, stream.held.size());
+  return std::exchange(stream.held, {});
 }
 
 void ServerSession::Impl::add_field(Stream& stream, std::string_view name, std::string_view value) {
@@ -344,7 +364,7 @@ void ServerSession::Impl::take_data(Stream& stream, std::span<const char> bytes)
 
 void ServerSession::Impl::half_close(Stream& stream) {
   stream.half_closed = true;
-  if (!stream.told || stream.ignored) return;
+  if (!stream.told || stream.ignored || stream.paused) return;
   if (stream.reader.partial() > 0) {
     return fault(stream, {EndReason::kInvalid, "the call ends within a message", {}});
   }
@@ -373,9 +393,10 @@ ServerSession::ServerSession(SessionOptions options)
 ServerSession::~ServerSession() = default;
 
 bool ServerSession::receive(std::span<const char> bytes) {
-  const auto raw = std::as_bytes(bytes);
-  return nghttp2_session_mem_recv(impl_->session, reinterpret_cast<const uint8_t*>(raw.data()),
-                                  raw.size()) >= 0;
+  return impl_->filter.feed(bytes, [this](std::span<const char> part) {
+    return nghttp2_session_mem_recv(impl_->session, reinterpret_cast<const uint8_t*>(part.data()),
+                                    part.size()) >= 0;
+  });
 }
 
 std::optional<SessionEvent> ServerSession::next_event() {
@@ -423,6 +444,19 @@ void ServerSession::finish(StreamId id, const Status& status) {
   add_status(status, headers);
   const auto fields = fields_of(headers);
   nghttp2_submit_response(impl_->session, id, fields.data(), fields.size(), nullptr);
+}
+
+void ServerSession::pause(StreamId id) {
+  if (Stream* stream = impl_->find(id)) stream->paused = true;
+}
+
+void ServerSession::resume(StreamId id) {
+  Stream* stream = impl_->find(id);
+  if (stream == nullptr || !std::exchange(stream->paused, false)) return;
+  const std::string held = impl_->consume_held(*stream);
+  impl_->take_data(*stream, held);
+  impl_->count_partial(*stream);
+  if (stream->half_closed) impl_->half_close(*stream);
 }
 
 void ServerSession::reset(StreamId id) {
@@ -482,11 +516,12 @@ void ServerSession::progress(std::vector<Progress>& calls) const {
   calls.clear();
   for (const auto& [id, stream] : impl_->streams) {
     const bool awaited = !stream.had_message || stream.reader.partial() > 0;
-    calls.push_back({.stream = id,
-                     .receiving = !stream.half_closed && !stream.ignored && awaited,
-                     .received = stream.received + stream.metadata_bytes,
-                     .sending = !stream.out.empty() || (stream.status && !stream.complete),
-                     .sent = stream.sent});
+    calls.push_back(
+        {.stream = id,
+         .receiving = !stream.half_closed && !stream.ignored && !stream.paused && awaited,
+         .received = stream.received + stream.metadata_bytes,
+         .sending = !stream.out.empty() || (stream.status && !stream.complete),
+         .sent = stream.sent});
   }
 }
 

@@ -88,6 +88,10 @@ class ServerSession {
   // Ends a call with its status, after what was given to send(). Once; again or of a call that is
   // over: no effect. Bytes that the client still sends to it are dropped.
   void finish(StreamId stream, const Status& status);
+  // Takes no further message of a call, and lets its client send no more than its window, until
+  // resume(), which brings the events of what has come.
+  void pause(StreamId stream);
+  void resume(StreamId stream);
   // Ends a call without a status.
   void reset(StreamId stream);
   // Faults every call whose message is incomplete.

@@ -61,8 +61,16 @@ class Client {
     nghttp2_data_provider provider{};
     provider.source.ptr = bodies_.back().get();
     provider.read_callback = read;
-    return nghttp2_submit_request(session_, nullptr, fields.data(), fields.size(), &provider,
-                                  nullptr);
+    const StreamId id =
+        nghttp2_submit_request(session_, nullptr, fields.data(), fields.size(), &provider, nullptr);
+    body_of_[id] = bodies_.back().get();
+    return id;
+  }
+  // The rest of a call that was not ended.
+  void more(StreamId stream, const std::string& bytes) {
+    body_of_[stream]->bytes += bytes;
+    body_of_[stream]->end = true;
+    nghttp2_session_resume_data(session_, stream);
   }
   void reset(StreamId stream) {
     nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream, NGHTTP2_CANCEL);
@@ -139,6 +147,7 @@ class Client {
 
   nghttp2_session* session_ = nullptr;
   std::vector<std::unique_ptr<Body>> bodies_;
+  std::map<StreamId, Body*> body_of_;
   std::map<StreamId, Answer> answers_;
   int goaways_ = 0;
 };
@@ -315,6 +324,44 @@ TEST_F(SessionTest, FaultsIncompleteMessagesAlone) {
   EXPECT_EQ(kinds(), "CCM");
   server_->fault_partial({EndReason::kOverloaded, "", {}});
   EXPECT_EQ(kinds(), "F");
+}
+
+TEST_F(SessionTest, APausedCallHoldsItsClientBack) {
+  SessionOptions options;
+  options.stream_window = 70'000;
+  start(options);
+  const StreamId id = client_.call("/s/m", framed("first"), false);
+  ASSERT_TRUE(client_.exchange(*server_));
+  EXPECT_EQ(kinds(), "CM");
+  server_->pause(id);
+  std::string many;
+  for (int i = 0; i < 20; ++i) many += framed(std::string(10'000, 'x'));
+  client_.more(id, many);
+  const StreamId other = client_.call("/s/m", framed("other"));
+  ASSERT_TRUE(client_.exchange(*server_));
+  EXPECT_EQ(kinds(), "CMH");  // the other's
+  EXPECT_GT(server_->partial_bytes(), 60'000U);
+  EXPECT_LE(server_->partial_bytes(), 70'000U);
+  std::string told;
+  for (int i = 0; i < 20; ++i) {
+    server_->resume(id);
+    told += kinds();
+    if (told.size() < 20) server_->pause(id);
+    ASSERT_TRUE(client_.exchange(*server_));
+    told += kinds();
+  }
+  EXPECT_EQ(told, std::string(20, 'M') + "H");
+  EXPECT_EQ(server_->partial_bytes(), 0U);
+  // One that is paused may go as well.
+  const StreamId gone = client_.call("/s/m", framed("a"), false);
+  ASSERT_TRUE(client_.exchange(*server_));
+  server_->pause(gone);
+  client_.more(gone, many);
+  ASSERT_TRUE(client_.exchange(*server_));
+  client_.reset(gone);
+  ASSERT_TRUE(client_.exchange(*server_));
+  EXPECT_EQ(server_->partial_bytes(), 0U);
+  static_cast<void>(other);
 }
 
 TEST_F(SessionTest, SaysHowFarCallsAre) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "protocol/grpc_wire/frame_filter.h"
 #include "protocol/grpc_wire/message_reader.h"
 #include "protocol/grpc_wire/metadata.h"
 #include "protocol/grpc_wire/output_queue.h"
@@ -85,6 +86,45 @@ TEST(MessageReader, StopsAtWhatItDoesNotTake) {
   MessageReader malformed;
   read(malformed, std::string("\2\0\0\0\1a", 6), 100, last);
   EXPECT_EQ(last, MessageReader::Step::kMalformed);
+}
+
+std::string frame(int type, uint32_t stream, size_t size) {
+  std::string bytes(9 + size, static_cast<char>('a' + type));
+  bytes[0] = static_cast<char>(size >> 16);
+  bytes[1] = static_cast<char>(size >> 8);
+  bytes[2] = static_cast<char>(size);
+  bytes[3] = static_cast<char>(type);
+  bytes[4] = 0;
+  for (int i = 0; i < 4; ++i)
+    bytes[5 + static_cast<size_t>(i)] = static_cast<char>(stream >> (24 - 8 * i));
+  return bytes;
+}
+
+TEST(FrameFilter, DropsResetsOfCallsThatWereNeverBegunHoweverTheBytesAreCut) {
+  constexpr int kData = 0;
+  constexpr int kHeaders = 1;
+  constexpr int kReset = 3;
+  const std::string preface(24, 'p');
+  const std::string bytes = preface + frame(kReset, 1, 4) + frame(4, 0, 0) +
+                            frame(kHeaders, 3, 20) + frame(kReset, 3, 4) + frame(kReset, 5, 4) +
+                            frame(kReset, 7, 4) + frame(kData, 3, 70'000) + frame(kHeaders, 7, 1) +
+                            frame(kReset, 5, 4) + frame(kReset, 9, 4);
+  const std::string wanted = preface + frame(4, 0, 0) + frame(kHeaders, 3, 20) +
+                             frame(kReset, 3, 4) + frame(kData, 3, 70'000) + frame(kHeaders, 7, 1) +
+                             frame(kReset, 5, 4);
+  for (size_t piece : {1UL, 2UL, 7UL, 13UL, 100UL, 4096UL, bytes.size()}) {
+    FrameFilter filter;
+    std::string passed;
+    for (size_t at = 0; at < bytes.size(); at += piece) {
+      const auto part =
+          std::span<const char>(bytes).subspan(at, std::min(piece, bytes.size() - at));
+      ASSERT_TRUE(filter.feed(part, [&](std::span<const char> left) {
+        passed.append(left.data(), left.size());
+        return true;
+      }));
+    }
+    EXPECT_TRUE(passed == wanted) << piece;
+  }
 }
 
 std::string text_of(const OutputQueue& queue) {

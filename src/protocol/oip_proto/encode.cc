@@ -4,12 +4,13 @@
 namespace baton::protocol::oip_proto {
 namespace {
 
-// Wire type 2 (a length, then bytes) of field 6.
-constexpr char kRawOutputTag =
-    (inference::ModelInferResponse::kRawOutputContentsFieldNumber << 3) | 2;
+// Wire type 2: a length, then bytes.
+constexpr char tag_of(int field) {
+  return static_cast<char>((field << 3) | 2);
+}
 
-std::string raw_prefix(size_t size) {
-  std::string prefix(1, kRawOutputTag);
+std::string prefix_of(int field, size_t size) {
+  std::string prefix(1, tag_of(field));
   while (size >= 0x80) {
     prefix.push_back(static_cast<char>((size & 0x7f) | 0x80));
     size >>= 7;
@@ -19,6 +20,10 @@ std::string raw_prefix(size_t size) {
 }
 
 }  // namespace
+
+std::string stream_prefix(size_t size) {
+  return prefix_of(inference::ModelStreamInferResponse::kInferResponseFieldNumber, size);
+}
 
 EncodedMessage encode_infer_response(const InferResult& result, const ResponseNames& names) {
   inference::ModelInferResponse message;
@@ -32,7 +37,9 @@ EncodedMessage encode_infer_response(const InferResult& result, const ResponseNa
     output->set_name(tensor.name);
     output->set_datatype(std::string(data_type_name(tensor.type)));
     for (int64_t dim : tensor.shape) output->add_shape(dim);
-    encoded.raws.push_back({raw_prefix(tensor.data.size()), tensor.data});
+    encoded.raws.push_back({prefix_of(inference::ModelInferResponse::kRawOutputContentsFieldNumber,
+                                      tensor.data.size()),
+                            tensor.data});
   }
   // The raw contents have the highest field number, so they follow.
   message.SerializeToString(&encoded.head);

@@ -51,6 +51,9 @@ struct EncodedMessage {
   std::vector<Raw> raws;
 };
 
+// What makes a ModelInferResponse of `size` bytes, which follows, a ModelStreamInferResponse.
+[[nodiscard]] std::string stream_prefix(size_t size);
+
 [[nodiscard]] EncodedMessage encode_infer_response(const InferResult& result,
                                                    const ResponseNames& names);
 
