@@ -213,10 +213,14 @@ def test_what_is_not_offered_is_unimplemented(stub, method):
     assert error.value.code() == grpc.StatusCode.UNIMPLEMENTED
 
 
-def test_a_stream_says_that_it_is_not_offered(stub):
+def test_a_stream_may_end_at_its_first_error(stub):
+    """With the status of the error, for a client that asks for it."""
+    answers = stub.ModelStreamInfer(iter([pair(), make("unknown"), pair()]), timeout=10,
+                                    metadata=[("triton_grpc_error", "true")])
+    assert next(answers).infer_response.model_name == "simple"
     with pytest.raises(grpc.RpcError) as error:
-        list(stub.ModelStreamInfer(iter([pair()]), timeout=10))
-    assert error.value.code() == grpc.StatusCode.UNIMPLEMENTED
+        next(answers)
+    assert error.value.code() == grpc.StatusCode.NOT_FOUND
 
 
 def test_the_same_mistakes_read_the_same_over_rest(stub, general):

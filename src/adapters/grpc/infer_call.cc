@@ -81,8 +81,11 @@ class InferRun final : public std::enable_shared_from_this<InferRun> {
   using Done = std::move_only_function<void(Outcome)>;
 
   // `done` is called once, perhaps from within begin(), and not after gone().
-  InferRun(std::shared_ptr<Call> call, RequestContext context, Done done)
-      : call_(std::move(call)), context_(std::move(context)), done_(std::move(done)) {}
+  InferRun(std::shared_ptr<Call> call, RequestContext context, bool streamed, Done done)
+      : call_(std::move(call)),
+        context_(std::move(context)),
+        streamed_(streamed),
+        done_(std::move(done)) {}
 
   void begin(std::string message) {
     const GrpcWorker& worker = call_->worker();
@@ -146,7 +149,7 @@ class InferRun final : public std::enable_shared_from_this<InferRun> {
 
   void encode(ports::InferAnswer answer) {
     const auto encoded = protocol::oip_proto::encode_infer_response(
-        answer.result, {answer.model, answer.version, id_});
+        answer.result, {answer.model, answer.version, id_, streamed_});
     Outcome outcome;
     // Keeps the result alive until the last of it is sent, and counted among the answers that wait.
     outcome.kept = std::make_shared<const std::vector<Storage>>(std::move(answer.result.storage));
@@ -179,6 +182,7 @@ class InferRun final : public std::enable_shared_from_this<InferRun> {
 
   const std::shared_ptr<Call> call_;
   RequestContext context_;
+  const bool streamed_;
   Done done_;
   std::string id_;
   Instant deadline_ = Instant::never();
@@ -189,12 +193,13 @@ class InferRun final : public std::enable_shared_from_this<InferRun> {
 };
 
 void infer(const std::shared_ptr<Call>& call) {
-  const auto run =
-      std::make_shared<InferRun>(call, call->request_context(), [call](Outcome outcome) {
-        if (!outcome.status.ok()) return call->finish(outcome.status);
-        outcome.parts.back().keep = std::move(outcome.kept);
-        call->answer(std::move(outcome.parts));
-      });
+  const auto run = std::make_shared<InferRun>(call, call->request_context(), false, false,
+                                              [call](Outcome outcome) {
+                                                if (!outcome.status.ok())
+                                                  return call->finish(outcome.status);
+                                                outcome.parts.back().keep = std::move(outcome.kept);
+                                                call->answer(std::move(outcome.parts));
+                                              });
   call->on_cancel([weak = std::weak_ptr(run)] {
     if (const auto self = weak.lock()) self->gone();
   });
@@ -236,7 +241,7 @@ class InferStream final : public std::enable_shared_from_this<InferStream> {
     RequestContext context = call_->request_context();
     context.arrival = call_->context().clock.now();
     context.bytes = message.size();
-    asked->run = std::make_shared<InferRun>(call_, std::move(context),
+    asked->run = std::make_shared<InferRun>(call_, std::move(context), true,
                                             [weak = weak_from_this(), asked](Outcome outcome) {
                                               asked->run = nullptr;
                                               asked->outcome = std::move(outcome);

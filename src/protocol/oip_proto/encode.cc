@@ -30,6 +30,9 @@ EncodedMessage encode_infer_response(const InferResult& result, const ResponseNa
   message.set_model_name(std::string(names.model));
   message.set_model_version(std::to_string(names.version));
   message.set_id(std::string(names.id));
+  if (names.streamed) {
+    (*message.mutable_parameters())["triton_final_response"].set_bool_param(true);
+  }
   EncodedMessage encoded;
   encoded.raws.reserve(result.outputs.size());
   for (const Tensor& tensor : result.outputs) {

@@ -38,6 +38,7 @@ struct ResponseNames {
   std::string_view model;
   int64_t version = 0;
   std::string_view id;
+  bool streamed = false;  // says that it is its request's last answer: `triton_final_response`
 };
 
 // A serialized ModelInferResponse with raw_output_contents: `head`, then for each output in order
