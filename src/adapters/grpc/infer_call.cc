@@ -193,13 +193,12 @@ class InferRun final : public std::enable_shared_from_this<InferRun> {
 };
 
 void infer(const std::shared_ptr<Call>& call) {
-  const auto run = std::make_shared<InferRun>(call, call->request_context(), false, false,
-                                              [call](Outcome outcome) {
-                                                if (!outcome.status.ok())
-                                                  return call->finish(outcome.status);
-                                                outcome.parts.back().keep = std::move(outcome.kept);
-                                                call->answer(std::move(outcome.parts));
-                                              });
+  const auto run =
+      std::make_shared<InferRun>(call, call->request_context(), false, [call](Outcome outcome) {
+        if (!outcome.status.ok()) return call->finish(outcome.status);
+        outcome.parts.back().keep = std::move(outcome.kept);
+        call->answer(std::move(outcome.parts));
+      });
   call->on_cancel([weak = std::weak_ptr(run)] {
     if (const auto self = weak.lock()) self->gone();
   });
