@@ -1,5 +1,6 @@
 """What the quickstart asks and which answers it takes for right. Knows no client library."""
 
+import itertools
 import re
 import time
 
@@ -7,6 +8,8 @@ import numpy
 
 import files
 import mlp
+import ocr
+import picture
 import speech
 
 SENTENCE = "Good morning. Please tell me when the next train to the sea leaves."
@@ -108,3 +111,44 @@ def check_batching(report, over_http, over_grpc, read_metrics):
         report.check(inferences == REQUESTS and mean >= 2,
                      f"{inferences:.0f} requests ran in {executions:.0f} executions: "
                      f"{mean:.1f} requests a batch (at least 2 expected)")
+
+
+def describe(line):
+    """How sure the recogniser is, and how the line lies."""
+    tilt = round(-numpy.degrees(line.box.angle))
+    words = [f"score {line.score:.2f}"]
+    words += [f"tilted by {abs(tilt)}°"] if abs(tilt) > 2 else []
+    words += ["upside down"] if line.is_upside_down else []
+    return ", ".join(words)
+
+
+def check_lines(report, lines, expected):
+    """One check a line: what is read against what was written, its direction included."""
+    for written, line in itertools.zip_longest(expected, lines):
+        if line is None:
+            report.check(False, f"nothing read, “{written.text}” expected")
+            continue
+        right = (written is not None and line.text == written.text
+                 and line.is_upside_down == written.is_upside_down)
+        wanted = "" if right else f"; “{written.text}” expected" if written else "; no such line"
+        report.check(right, f"{line.text:<38} ({describe(line)}{wanted})")
+
+
+def check_ocr(report, over_http, over_grpc, read_metrics, folders):
+    """`folders`: the models, and where the picture is kept."""
+    models, out = folders
+    image = picture.draw()
+    image.save(out / "ticket.png")
+    alphabet = (models / "ocr_recogniser/characters.txt").read_text(encoding="utf-8")
+    characters = alphabet.removesuffix("\n").split("\n")
+    before = counters(read_metrics(), "ocr_recogniser")
+    started = time.perf_counter()
+    lines = ocr.Reader(over_http, characters).read(image)
+    took = time.perf_counter() - started
+    after = counters(read_metrics(), "ocr_recogniser")
+    report.note(f"ticket.png, {image.width} × {image.height}, read over {over_http.name} in {took * 1000:.0f} ms: "
+                f"{after[0] - before[0]:.0f} lines at once, {after[1] - before[1]:.0f} executions")
+    check_lines(report, lines, picture.TICKET)
+    again = ocr.Reader(over_grpc, characters).read(image)
+    same = [(line.text, line.is_upside_down) for line in lines] == [(line.text, line.is_upside_down) for line in again]
+    report.check(same, f"the same {len(again)} lines over {over_grpc.name}")
