@@ -22,6 +22,20 @@ class Counter {
   std::atomic<uint64_t> value_{0};
 };
 
+// The newest of values that only grow.
+class HighWater {
+ public:
+  void raise(int64_t value) {
+    if (value > value_.load(std::memory_order_relaxed)) {
+      value_.store(value, std::memory_order_relaxed);
+    }
+  }
+  [[nodiscard]] int64_t value() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<int64_t> value_{0};
+};
+
 // Upper bounds of latency buckets, in nanoseconds; values above the last fall into +Inf.
 inline constexpr std::array<int64_t, 19> kLatencyBoundsNs = {
     50'000,        100'000,        250'000,        500'000,       1'000'000,

@@ -95,6 +95,7 @@ class Dispatcher {
   [[nodiscard]] virtual size_t queued_calls() const = 0;
   [[nodiscard]] virtual size_t running_calls() const = 0;  // those that were not aborted
   [[nodiscard]] virtual EngineStats stats() const = 0;
+  [[nodiscard]] virtual std::vector<BatchSizeTotals> batch_totals() const = 0;
   [[nodiscard]] virtual LatencyCurve curve() const = 0;
   // The rank of the most urgent queued call, for permits that several models share; never() when
   // nothing is queued.

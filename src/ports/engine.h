@@ -3,11 +3,13 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/ids.h"
 #include "domain/end_reason.h"
 #include "domain/latency_curve.h"
 #include "domain/request.h"
+#include "domain/statistics.h"
 #include "ports/executor.h"
 
 namespace baton::ports {
@@ -74,6 +76,8 @@ class EnginePort {
   virtual void abort(CallId id, EndReason reason, AbortScope scope) = 0;
   // Any thread.
   [[nodiscard]] virtual EngineStats stats() const = 0;
+  // Of each batch size that has run, ascending. Any thread.
+  [[nodiscard]] virtual std::vector<BatchSizeTotals> batch_totals() const = 0;
   // The performance model as refined while serving; empty when it was not measured. Any thread.
   [[nodiscard]] virtual LatencyCurve curve() const = 0;
 };

@@ -15,6 +15,7 @@
 #include "domain/end_reason.h"
 #include "domain/model.h"
 #include "domain/request.h"
+#include "domain/statistics.h"
 
 namespace baton::ports {
 
@@ -87,6 +88,9 @@ class InferenceFront {
                                                                 std::optional<int64_t> version) = 0;
   // A serialized inference.ModelConfig.
   [[nodiscard]] virtual Result<std::string, Refusal> model_config(
+      std::string_view model, std::optional<int64_t> version) = 0;
+  // An empty name asks for all models. Errors: kNotFound; kInvalid where nothing is ready.
+  [[nodiscard]] virtual Result<std::vector<ModelStatistics>, Refusal> statistics(
       std::string_view model, std::optional<int64_t> version) = 0;
 };
 

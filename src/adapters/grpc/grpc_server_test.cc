@@ -402,10 +402,10 @@ TEST_F(GrpcServerTest, AnswersQueries) {
 
 TEST_F(GrpcServerTest, SaysWhatIsNotOffered) {
   grpc::ClientContext c1;
-  inference::ModelStatisticsResponse statistics;
-  const grpc::Status status = stub_->ModelStatistics(&c1, {}, &statistics);
+  inference::TraceSettingResponse settings;
+  const grpc::Status status = stub_->TraceSetting(&c1, {}, &settings);
   EXPECT_EQ(status.error_code(), StatusCode::UNIMPLEMENTED);
-  EXPECT_NE(status.error_message().find("statistics"), std::string::npos);
+  EXPECT_NE(status.error_message().find("trace"), std::string::npos);
   EXPECT_EQ(front_.refused, 1);
   EXPECT_EQ(front_.last_reason, EndReason::kUnsupported);
 }

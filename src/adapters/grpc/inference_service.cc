@@ -1,5 +1,6 @@
 #include "adapters/grpc/inference_service.h"
 
+#include "adapters/grpc/statistics_methods.h"
 #include "baton_inference.pb.h"
 #include "protocol/oip_proto/infer_message.h"
 
@@ -91,11 +92,11 @@ void add_inference_methods(MethodTable& methods) {
       unary<ModelMetadataRequest, ModelMetadataResponse>(model_metadata);
   methods.offered[service + "ModelConfig"] =
       unary<ModelConfigRequest, ModelConfigResponse>(model_config);
+  add_statistics_methods(methods);
   for (const auto& [method, what] : std::map<std::string, std::string>{
            {"RepositoryIndex", "the repository index"},
            {"RepositoryModelLoad", "loading of models by clients"},
            {"RepositoryModelUnload", "unloading of models by clients"},
-           {"ModelStatistics", "the statistics extension"},
            {"TraceSetting", "the trace extension"},
            {"LogSettings", "the logging extension"},
            {"SystemSharedMemoryStatus", "system shared memory"},

@@ -90,6 +90,10 @@ class FakeFront final : public ports::InferenceFront {
     config.set_max_batch_size(8);
     return config.SerializeAsString();
   }
+  Result<std::vector<ModelStatistics>, Refusal> statistics(std::string_view name,
+                                                           std::optional<int64_t>) override {
+    return std::vector{ModelStatistics{.model = std::string(name), .version = 2}};
+  }
 
   std::string key;  // empty: everybody is let in
   std::atomic<bool> ready{true};

@@ -361,6 +361,11 @@ ports::EngineStats InstanceEngine::stats() const {
   return dispatcher_->stats();
 }
 
+std::vector<BatchSizeTotals> InstanceEngine::batch_totals() const {
+  const std::lock_guard lock(mutex_);
+  return dispatcher_->batch_totals();
+}
+
 LatencyCurve InstanceEngine::curve() const {
   const std::lock_guard lock(mutex_);
   return dispatcher_->curve();

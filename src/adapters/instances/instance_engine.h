@@ -40,6 +40,7 @@ class InstanceEngine final : public ports::EnginePort {
   ports::StartedCall start(ports::EngineCall call, ports::EngineEvents& events) override;
   void abort(ports::CallId id, EndReason reason, ports::AbortScope scope) override;
   [[nodiscard]] ports::EngineStats stats() const override;
+  [[nodiscard]] std::vector<BatchSizeTotals> batch_totals() const override;
   [[nodiscard]] LatencyCurve curve() const override;
 
   // Takes no more calls, serves those it has until `deadline`, ends the rest and terminates what

@@ -46,6 +46,7 @@ class EmptyDispatcher final : public ports::Dispatcher {
   [[nodiscard]] size_t queued_calls() const override { return 0; }
   [[nodiscard]] size_t running_calls() const override { return 0; }
   [[nodiscard]] ports::EngineStats stats() const override { return {}; }
+  [[nodiscard]] std::vector<BatchSizeTotals> batch_totals() const override { return {}; }
   [[nodiscard]] LatencyCurve curve() const override { return {}; }
   [[nodiscard]] Instant most_urgent() const override { return Instant::never(); }
   [[nodiscard]] const std::string& refusal_text(DecisionReason) const override { return text_; }

@@ -33,6 +33,7 @@ class FakeEngine final : public EnginePort {
                .timings = {}});
   }
   [[nodiscard]] EngineStats stats() const override { return {}; }
+  [[nodiscard]] std::vector<BatchSizeTotals> batch_totals() const override { return {}; }
   [[nodiscard]] LatencyCurve curve() const override { return {}; }
 
   // Posts the end to the call's home.

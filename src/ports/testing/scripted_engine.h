@@ -25,6 +25,7 @@ class ScriptedEngine final : public EnginePort {
     finish(id, std::move(end));
   }
   [[nodiscard]] EngineStats stats() const override { return {.queued_calls = calls_.size()}; }
+  [[nodiscard]] std::vector<BatchSizeTotals> batch_totals() const override { return {}; }
   [[nodiscard]] LatencyCurve curve() const override { return {}; }
 
   // Ends the oldest call; false when there is none.

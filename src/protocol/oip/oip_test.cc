@@ -5,6 +5,7 @@
 #include "protocol/oip/infer_codec.h"
 #include "protocol/oip/metadata.h"
 #include "protocol/oip/route.h"
+#include "protocol/oip/statistics.h"
 
 namespace baton::protocol::oip {
 namespace {
@@ -193,6 +194,24 @@ TEST(Errors, CarryReasonAndStatus) {
   EXPECT_EQ(error_json(refusal), R"({"error":"full","reason":"queue_full"})");
   EXPECT_EQ(http_status(refusal.reason), 503);
   EXPECT_EQ(retry_after_seconds(refusal), 2);
+}
+
+TEST(Statistics, HaveTheProtocolsNames) {
+  ModelStatistics model;
+  model.model = "m";
+  model.version = 3;
+  model.items = 8;
+  model.executions = 2;
+  model.success = {4, 90};
+  model.batches = {{.items = 4, .runs = 2, .input_ns = 1, .infer_ns = 2, .output_ns = 3}};
+  const std::string text = statistics_json(std::vector{model});
+  for (const char* part : {
+           R"({"model_stats":[{"name":"m","version":"3","last_inference":0,"inference_count":8,)",
+           R"("execution_count":2,"inference_stats":{"success":{"count":4,"ns":90},)",
+           R"("batch_stats":[{"batch_size":4,"compute_input":{"count":2,"ns":1},)",
+       }) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "baton_inference.pb.h"
 #include "protocol/oip_proto/infer_message.h"
+#include "protocol/oip_proto/statistics.h"
 
 namespace baton::protocol::oip_proto {
 namespace {
@@ -214,6 +215,30 @@ TEST(EncodeInferResponse, WritesWhatProtobufReads) {
   EXPECT_EQ(message.raw_output_contents(1), "");
   EXPECT_EQ(message.outputs(0).datatype(), "UINT8");
   EXPECT_EQ(message.outputs(0).shape(0), 300);
+}
+
+TEST(EncodeStatistics, CarriesEveryStageAndBatchSize) {
+  ModelStatistics found;
+  found.model = "m";
+  found.version = 2;
+  found.last_inference_ms = 7;
+  found.items = 5;
+  found.executions = 3;
+  found.queue = {4, 900};
+  found.batches = {{.items = 2, .runs = 3, .input_ns = 1, .infer_ns = 20, .output_ns = 2}};
+  inference::ModelStatisticsResponse answer;
+  encode_statistics(std::vector{found}, answer);
+  ASSERT_EQ(answer.model_stats_size(), 1);
+  const inference::ModelStatistics& model = answer.model_stats(0);
+  EXPECT_EQ(model.version(), "2");
+  EXPECT_EQ(model.last_inference(), 7U);
+  EXPECT_EQ(model.inference_count(), 5U);
+  EXPECT_EQ(model.execution_count(), 3U);
+  EXPECT_EQ(model.inference_stats().queue().ns(), 900U);
+  ASSERT_EQ(model.batch_stats_size(), 1);
+  EXPECT_EQ(model.batch_stats(0).batch_size(), 2U);
+  EXPECT_EQ(model.batch_stats(0).compute_infer().count(), 3U);
+  EXPECT_EQ(model.batch_stats(0).compute_infer().ns(), 20U);
 }
 
 }  // namespace

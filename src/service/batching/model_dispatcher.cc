@@ -121,7 +121,8 @@ ModelDispatcher::ModelDispatcher(DispatcherOptions options, ports::DecisionSink&
       texts_(refusal_texts(options_)),
       queues_(options_.rank),
       curve_(options_.curve),
-      instances_(std::max(options_.config.instance_count, 1U)) {
+      instances_(std::max(options_.config.instance_count, 1U)),
+      batch_totals_(rules_.max_items) {
   slots_.reserve(1024);
   free_slots_.reserve(1024);
   chosen_.reserve(rules_.max_items);
@@ -440,7 +441,10 @@ void ModelDispatcher::finish(ports::InstanceIndex instance, ports::Batch& batch,
 
   runner.state = InstanceState::kAsking;
   runner.live_members = 0;
-  if (outcome) learn(batch.items, now - runner.started);
+  if (outcome) {
+    learn(batch.items, now - runner.started);
+    batch_totals_.add(batch.items, runner.started, outcome->times, now);
+  }
   record({.kind = DecisionKind::kFinish,
           .reason = reason_of(ran),
           .instance = instance,

@@ -15,6 +15,7 @@
 #include "policy/estimate/size_trial.h"
 #include "ports/decision_sink.h"
 #include "ports/dispatcher.h"
+#include "service/batching/batch_totals.h"
 
 namespace baton::service {
 
@@ -47,6 +48,9 @@ class ModelDispatcher final : public ports::Dispatcher {
   [[nodiscard]] size_t queued_calls() const override { return queues_.calls(); }
   [[nodiscard]] size_t running_calls() const override { return running_; }
   [[nodiscard]] ports::EngineStats stats() const override;
+  [[nodiscard]] std::vector<BatchSizeTotals> batch_totals() const override {
+    return batch_totals_.nonzero();
+  }
   [[nodiscard]] Instant most_urgent() const override { return queues_.first_rank(); }
   [[nodiscard]] const std::string& refusal_text(DecisionReason limit) const override;
 
@@ -122,6 +126,7 @@ class ModelDispatcher final : public ports::Dispatcher {
   std::vector<policy::Slot> chosen_;  // of the batch being formed
   std::vector<Instance> instances_;
   size_t running_ = 0;
+  BatchTotals batch_totals_;
   ports::EngineStats stats_;  // what was done; what is held is filled in when asked
   bool closed_ = false;
   EndReason closed_because_ = EndReason::kShuttingDown;

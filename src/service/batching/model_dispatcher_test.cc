@@ -93,6 +93,35 @@ TEST_F(Dispatcher, ArrivalsDuringARunFormTheNextBatch) {  // U138
   EXPECT_EQ(decisions.count(DecisionKind::kFormBatch), 2U);
 }
 
+TEST_F(Dispatcher, CountsTheRunsOfEachBatchSize) {
+  make();
+  for (int rows : {1, 3, 3}) {
+    InferRequest request;
+    request.items = static_cast<uint64_t>(rows);
+    submit(request);
+    ask();
+    const Instant started = now;
+    now = now + Duration::us(10);
+    Result<ports::BatchResult, ports::RunFailure> outcome;
+    outcome->results.resize(1);
+    outcome->times = {started + Duration::us(1), started + Duration::us(8)};
+    dispatcher->finish(0, batches[0], outcome, now, ended);
+    batches[0].members.clear();
+  }
+  submit();
+  ask();
+  fail_run();  // is none of them
+  const auto totals = dispatcher->batch_totals();
+  ASSERT_EQ(totals.size(), 2U);
+  EXPECT_EQ(totals[0].items, 1U);
+  EXPECT_EQ(totals[0].runs, 1U);
+  EXPECT_EQ(totals[1].items, 3U);
+  EXPECT_EQ(totals[1].runs, 2U);
+  EXPECT_EQ(totals[1].input_ns, 2'000U);
+  EXPECT_EQ(totals[1].infer_ns, 14'000U);
+  EXPECT_EQ(totals[1].output_ns, 4'000U);
+}
+
 TEST_F(Dispatcher, WakesOneInstanceForWhatOneBatchTakes) {
   options.config.instance_count = 2;
   make();

@@ -352,6 +352,7 @@ void Gateway::settle(LiveCall& call, EndReason reason, GatewayAnswer answer,
   if (call.model) {
     ModelCells& cells = ports_.telemetry.cells(options_.worker, call.model->metrics_slot);
     cells.ended[static_cast<size_t>(reason)].add();
+    cells.last_arrival.raise(context.arrival.ns());
     if (reason == EndReason::kOk) {
       cells.items_done.add(items);
       cells.total.record(now - context.arrival);
@@ -361,6 +362,9 @@ void Gateway::settle(LiveCall& call, EndReason reason, GatewayAnswer answer,
           static_cast<uint64_t>((timings.computed_from - timings.started).ns()));
       cells.compute_output_ns.add(
           static_cast<uint64_t>((timings.ended - timings.computed_to).ns()));
+    } else {
+      cells.failed_ns.add(
+          static_cast<uint64_t>(std::max((now - context.arrival).ns(), int64_t{0})));
     }
     answer.version = call.model->version;
   } else {

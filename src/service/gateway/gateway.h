@@ -124,6 +124,11 @@ class Gateway {
   [[nodiscard]] Result<ModelView, Refusal> view(const std::string& model,
                                                 std::optional<int64_t> version);
 
+  // Of one version, of a model's ready versions, or with an empty name of all models' ready
+  // versions. Errors: kNotFound; kInvalid where nothing that is asked for is ready.
+  [[nodiscard]] Result<std::vector<ModelStatistics>, Refusal> statistics(
+      const std::string& model, std::optional<int64_t> version);
+
   [[nodiscard]] const ports::Directory& directory();
   [[nodiscard]] size_t in_flight() const { return calls_.size(); }
   [[nodiscard]] size_t worker() const { return options_.worker; }

@@ -326,5 +326,24 @@ TEST_F(GatewayTest, FitChecksNamesTypesShapesAndRows) {
   EXPECT_EQ(error(std::move(output)), "model \"m\" has no output \"q\"");
 }
 
+TEST_F(GatewayTest, StatisticsSayWhatIsNotThereAsTritonDoes) {
+  EXPECT_EQ(gateway_->statistics("none", {}).error().reason, EndReason::kNotFound);
+  EXPECT_EQ(gateway_->statistics("m", 9).error().reason, EndReason::kNotFound);
+  infer(request());
+  settle_queue();
+  engine_->end_first(
+      {.reason = EndReason::kEngineFailed, .result = {}, .refusal = {}, .timings = {}});
+  loop_.run_for(Duration::ms(1));
+  const auto found = gateway_->statistics("m", {});
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->at(0).fail.count, 1U);
+  EXPECT_EQ(found->at(0).last_inference_ms, 1'000);
+  EXPECT_EQ(gateway_->statistics("", {})->size(), 1U);
+  publish(ModelState::kFailed);
+  EXPECT_EQ(gateway_->statistics("m", {}).error().reason, EndReason::kInvalid);
+  EXPECT_EQ(gateway_->statistics("m", 1).error().reason, EndReason::kInvalid);
+  EXPECT_TRUE(gateway_->statistics("", {})->empty());
+}
+
 }  // namespace
 }  // namespace baton::service

@@ -11,6 +11,7 @@
 #include "protocol/oip/infer_codec.h"
 #include "protocol/oip/metadata.h"
 #include "protocol/oip/request_headers.h"
+#include "protocol/oip/statistics.h"
 #include "protocol/trace_context/traceparent.h"
 #include "service/gateway/http_answers.h"
 
@@ -283,6 +284,10 @@ Result<HttpResponse, Refusal> HttpFront::answer_query(const Route& route) {
       return readiness();
     case RouteKind::kServerMetadata:
       return json_response(200, protocol::oip::server_metadata_json(kBatonVersion));
+    case RouteKind::kModelStatistics: {
+      BATON_ASSIGN(const auto statistics, gateway_.statistics(route.model, route.version));
+      return json_response(200, protocol::oip::statistics_json(statistics));
+    }
     case RouteKind::kModelMetadata:
     case RouteKind::kModelReady:
     case RouteKind::kModelConfig:

@@ -159,4 +159,9 @@ Result<std::string, Refusal> TypedFront::model_config(std::string_view model,
   return view.served->config.serialized;
 }
 
+Result<std::vector<ModelStatistics>, Refusal> TypedFront::statistics(
+    std::string_view model, std::optional<int64_t> version) {
+  return gateway_.statistics(std::string(model), version);
+}
+
 }  // namespace baton::service

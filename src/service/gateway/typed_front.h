@@ -30,6 +30,8 @@ class TypedFront final : public ports::InferenceFront {
                                                  std::optional<int64_t> version) override;
   Result<std::string, Refusal> model_config(std::string_view model,
                                             std::optional<int64_t> version) override;
+  Result<std::vector<ModelStatistics>, Refusal> statistics(std::string_view model,
+                                                           std::optional<int64_t> version) override;
 
  private:
   class Call;

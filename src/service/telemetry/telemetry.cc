@@ -1,5 +1,8 @@
 #include "service/telemetry/telemetry.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "base/check.h"
 #include "protocol/exposition/writer.h"
 #include "service/telemetry/metric_table.h"
@@ -32,9 +35,14 @@ struct Totals {
   uint64_t items_done = 0;
   uint64_t compute_input_ns = 0;
   uint64_t compute_output_ns = 0;
+  uint64_t failed_ns = 0;
+  int64_t last_arrival = 0;
   struct Merged {
     std::array<uint64_t, LatencyHistogram::kBuckets> buckets{};
     uint64_t sum_ns = 0;
+    [[nodiscard]] StageTotal total() const {
+      return {std::accumulate(buckets.begin(), buckets.end(), uint64_t{0}), sum_ns};
+    }
   };
   Merged total, queue, compute;
   ports::EngineStats engine;
@@ -56,6 +64,8 @@ void add_cells(Totals& totals, const ModelCells& cells) {
   totals.items_done += cells.items_done.value();
   totals.compute_input_ns += cells.compute_input_ns.value();
   totals.compute_output_ns += cells.compute_output_ns.value();
+  totals.failed_ns += cells.failed_ns.value();
+  totals.last_arrival = std::max(totals.last_arrival, cells.last_arrival.value());
   cells.total.merge_into(totals.total.buckets, totals.total.sum_ns);
   cells.queue.merge_into(totals.queue.buckets, totals.queue.sum_ns);
   cells.compute.merge_into(totals.compute.buckets, totals.compute.sum_ns);
@@ -260,6 +270,34 @@ uint64_t Telemetry::in_flight() const {
     }
   }
   return totals.in_flight();
+}
+
+ModelStatistics Telemetry::statistics(const ports::ModelVersion& version,
+                                      const ports::Clock& clock) const {
+  const Series* series = series_[version.metrics_slot].load(std::memory_order_acquire);
+  BATON_CHECK(series != nullptr);
+  Totals totals;
+  for (const auto& cells : series->cells) add_cells(totals, *cells);
+  ModelStatistics out;
+  out.model = version.model;
+  out.version = version.version;
+  out.items = totals.items_done;
+  out.success = totals.total.total();
+  for (size_t i = 1; i < totals.ended.size(); ++i) out.fail.count += totals.ended[i];
+  out.fail.ns = totals.failed_ns;
+  out.queue = totals.queue.total();
+  out.compute_infer = totals.compute.total();
+  out.compute_input = {out.compute_infer.count, totals.compute_input_ns};
+  out.compute_output = {out.compute_infer.count, totals.compute_output_ns};
+  if (totals.last_arrival > 0) {
+    const Duration ago = clock.now() - Instant::from_ns(totals.last_arrival);
+    out.last_inference_ms = (clock.wall().unix_ns - ago.ns()) / 1'000'000;
+  }
+  if (version.engine) {
+    out.executions = version.engine->stats().executions;
+    out.batches = version.engine->batch_totals();
+  }
+  return out;
 }
 
 void Telemetry::render_models(std::string& out, const ports::Directory& directory) const {

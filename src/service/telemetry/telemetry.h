@@ -10,6 +10,8 @@
 #include "base/metrics.h"
 #include "domain/end_reason.h"
 #include "domain/request.h"
+#include "domain/statistics.h"
+#include "ports/clock.h"
 #include "ports/engine.h"
 #include "ports/model_directory.h"
 #include "service/telemetry/process_counts.h"
@@ -26,6 +28,8 @@ struct ModelCells {
   LatencyHistogram compute;                    // the model's own run
   Counter compute_input_ns;
   Counter compute_output_ns;
+  Counter failed_ns;       // arrival to end of all others
+  HighWater last_arrival;  // of requests that ended, in nanoseconds of the process's clock
 };
 
 // What one worker counts whatever the model.
@@ -53,6 +57,9 @@ class Telemetry {
   // The whole exposition in Prometheus text. Any thread.
   [[nodiscard]] std::string render(const ports::Directory& directory,
                                    const ProcessCounts& process) const;
+  // Of a version that has a slot. Any thread.
+  [[nodiscard]] ModelStatistics statistics(const ports::ModelVersion& version,
+                                           const ports::Clock& clock) const;
   // Requests admitted and not yet ended, over all workers and models. Any thread.
   [[nodiscard]] uint64_t in_flight() const;
 

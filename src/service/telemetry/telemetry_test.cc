@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ports/testing/manual_clock.h"
 #include "service/telemetry/metric_table.h"
 
 namespace baton::service {
@@ -30,6 +31,38 @@ TEST(Telemetry, SumsTheWorkersAtAScrape) {
       text, R"(baton_request_duration_seconds_bucket{model="m",version="1",le="0.0001"} 2)"));
   EXPECT_TRUE(has_line(text, R"(model_latency_ms_bucket{model="m",version="1",le="0.05"} 0)"));
   EXPECT_EQ(telemetry.in_flight(), 2U);
+}
+
+TEST(Telemetry, TellsAModelsStatisticsFromTheSameCells) {
+  Telemetry telemetry(2);
+  ports::testing::ManualClock clock;
+  ports::ModelVersion version;
+  version.model = "m";
+  version.version = 1;
+  version.metrics_slot = *telemetry.slot_for("m", 1);
+  EXPECT_EQ(telemetry.statistics(version, clock).last_inference_ms, 0);
+  for (size_t worker : {0U, 1U}) {
+    ModelCells& cells = telemetry.cells(worker, version.metrics_slot);
+    cells.ended[static_cast<size_t>(EndReason::kQueueFull)].add(1);
+    cells.failed_ns.add(40);
+    cells.items_done.add(5);
+    cells.total.record(Duration::us(70));
+    cells.queue.record(Duration::us(3));
+    cells.compute.record(Duration::us(50));
+    cells.compute_input_ns.add(7);
+    cells.last_arrival.raise(clock.now().ns());
+  }
+  const ModelStatistics found = telemetry.statistics(version, clock);
+  EXPECT_EQ(found.items, 10U);
+  EXPECT_EQ(found.success.count, 2U);
+  EXPECT_EQ(found.success.ns, 140'000U);
+  EXPECT_EQ(found.fail.count, 2U);
+  EXPECT_EQ(found.fail.ns, 80U);
+  EXPECT_EQ(found.queue.ns, 6'000U);
+  EXPECT_EQ(found.compute_infer.ns, 100'000U);
+  EXPECT_EQ(found.compute_input.count, 2U);
+  EXPECT_EQ(found.compute_input.ns, 14U);
+  EXPECT_EQ(found.last_inference_ms, clock.wall().unix_ns / 1'000'000);
 }
 
 TEST(Telemetry, GroupsFailuresAsTritonDoes) {
