@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +28,12 @@ enum class ModelState : uint8_t {
 };
 [[nodiscard]] std::string_view model_state_name(ModelState state);
 
+// What the elements of an output's rows are called, by index.
+struct LabelList {
+  std::vector<std::string> lines;
+  size_t longest = 0;  // bytes
+};
+
 struct TensorSpec {
   std::string name{};
   DataType type = DataType::kFp32;
@@ -34,6 +41,8 @@ struct TensorSpec {
   std::optional<Shape>
       reshape{};  // what the runtime expects in place of dims (batch dimension aside)
   bool optional = false;
+  std::string label_file{};                   // of an output: below the model's folder; empty: none
+  std::shared_ptr<const LabelList> labels{};  // of that file
 };
 
 // A tensor's shape as the runtime expects it for a shape that a client sent, and the way back for

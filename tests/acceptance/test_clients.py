@@ -261,8 +261,8 @@ def test_a_model_without_a_batch_dimension(client):
     assert status == "400" and "[3,4]" in text, text
 
 
-def test_statistics_and_other_extensions_say_that_they_are_not_offered(client):
-    for name, arguments in (("get_inference_statistics", ("simple",)), ("load_model", ("simple",)),
+def test_other_extensions_say_that_they_are_not_offered(client):
+    for name, arguments in (("load_model", ("simple",)), ("unload_model", ("simple",)),
                             ("get_system_shared_memory_status", ())):
         with pytest.raises(InferenceServerException) as error:
             client.call(name, *arguments)

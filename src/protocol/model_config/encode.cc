@@ -67,7 +67,9 @@ inference::ModelConfig to_proto(const ModelConfig& config) {
     input.set_optional(spec.optional);
   }
   for (const TensorSpec& spec : config.outputs) {
-    set_tensor(spec, *proto.add_output());
+    inference::ModelOutput& output = *proto.add_output();
+    set_tensor(spec, output);
+    output.set_label_filename(spec.label_file);
   }
   inference::ModelInstanceGroup& group = *proto.add_instance_group();
   group.set_name(config.name);
@@ -91,6 +93,7 @@ void write_tensor(JsonWriter& json, const TensorSpec& spec) {
     json.end_array().end_object();
   }
   if (spec.optional) json.field("optional", true);
+  if (!spec.label_file.empty()) json.field("label_filename", spec.label_file);
   json.end_object();
 }
 

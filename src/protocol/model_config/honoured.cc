@@ -15,7 +15,7 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 
 // Everything below these paths is read. "*" stands for a map's keys.
-constexpr std::array<std::string_view, 29> kHonoured = {
+constexpr std::array<std::string_view, 30> kHonoured = {
     "name",
     "platform",
     "backend",
@@ -30,6 +30,7 @@ constexpr std::array<std::string_view, 29> kHonoured = {
     "output.data_type",
     "output.dims",
     "output.reshape",
+    "output.label_filename",
     "instance_group.name",
     "instance_group.count",
     "default_model_filename",

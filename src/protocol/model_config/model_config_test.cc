@@ -58,9 +58,6 @@ TEST(ModelConfig, RefusesByPathWhatIsNotHonoured) {
             std::string::npos);
   EXPECT_NE(error_of("optimization { cuda { graphs: true } }").find("optimization.cuda"),
             std::string::npos);
-  EXPECT_NE(error_of("output { name: 'y' data_type: TYPE_FP32 dims: [ 1 ] label_filename: 'l' }")
-                .find("output.label_filename"),
-            std::string::npos);
   EXPECT_NE(error_of("metric_tags { key: 'team' value: 'a' }").find("metric_tags"),
             std::string::npos);
   EXPECT_NE(error_of("sequence_batching { }").find("sequence_batching"), std::string::npos);

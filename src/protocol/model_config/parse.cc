@@ -77,6 +77,7 @@ Result<std::vector<TensorSpec>, LoadFailure> read_tensors(const Protos& protos,
       return fail(wrong(side + " \"" + spec.name + "\" stands twice"));
     }
     if constexpr (requires { proto.optional(); }) spec.optional = proto.optional();
+    if constexpr (requires { proto.label_filename(); }) spec.label_file = proto.label_filename();
     specs.push_back(std::move(spec));
   }
   return specs;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <utility>
@@ -12,6 +13,8 @@ using json::JsonValue;
 
 constexpr size_t kMostTensors = 1024;
 constexpr size_t kMostDims = 64;
+constexpr const char* kWrongClassification =
+    "the parameter \"classification\" is a positive integer";
 
 // One entry of "inputs" while it is read. JSON data lands in the shared buffer at an offset, since
 // the buffer may move.
@@ -213,7 +216,9 @@ class RequestReader {
       std::optional<bool> binary;
       const bool ok = element.each_field([&](std::string_view key, JsonValue& value) {
         if (key == "name") return read_name(value, output.name);
-        if (key == "parameters") return read_output_parameters(value, binary);
+        if (key == "parameters") {
+          return read_output_parameters(value, binary, output.classification);
+        }
         return true;
       });
       if (!ok) return false;
@@ -224,7 +229,8 @@ class RequestReader {
     });
   }
 
-  bool read_output_parameters(JsonValue& object, std::optional<bool>& binary) {
+  bool read_output_parameters(JsonValue& object, std::optional<bool>& binary,
+                              uint32_t& classification) {
     return object.each_field([&](std::string_view key, JsonValue& value) {
       if (key == "binary_data") {
         bool flag = false;
@@ -234,8 +240,10 @@ class RequestReader {
       }
       if (key == "classification") {
         uint64_t count = 0;
-        return value.read_uint64(count) &&
-               (count == 0 || not_offered(value, "\"classification\" is not offered"));
+        if (!value.read_uint64(count)) return value.within(kWrongClassification);
+        if (count == 0) return value.fail(kWrongClassification);
+        classification = static_cast<uint32_t>(std::min<uint64_t>(count, UINT32_MAX));
+        return true;
       }
       if (key.starts_with("shared_memory_")) {
         return not_offered(value, "\"" + std::string(key) + "\": shared memory is not offered");

@@ -196,6 +196,20 @@ TEST(Errors, CarryReasonAndStatus) {
   EXPECT_EQ(retry_after_seconds(refusal), 2);
 }
 
+TEST(InferRequest, ReadsHowManyClassesAnOutputHas) {
+  const auto text = [](const std::string& count) {
+    return R"({"inputs":[],"outputs":[{"name":"y","parameters":{"classification":)" + count +
+           "}}]}";
+  };
+  const Body body(text("3"));
+  EXPECT_EQ(decode(body)->request.outputs[0].classification, 3U);
+  const Body many(text("5000000000"));
+  EXPECT_EQ(decode(many)->request.outputs[0].classification, UINT32_MAX);
+  for (const char* wrong : {"0", "-1", "1.5", "\"3\"", "true", "null", "[1]"}) {
+    EXPECT_NE(decode_error(text(wrong)).find("classification"), std::string::npos) << wrong;
+  }
+}
+
 TEST(Statistics, HaveTheProtocolsNames) {
   ModelStatistics model;
   model.model = "m";

@@ -322,11 +322,17 @@ Done read_outputs(const inference::ModelInferRequest& message, InferRequest& req
   for (const auto& output : message.outputs()) {
     if (output.name().empty()) return invalid("an output has no name");
     BATON_TRY(refuse_shared_memory(output.parameters()));
-    const auto classification = output.parameters().find("classification");
-    if (classification != output.parameters().end() && !is_false_or_empty(classification->second)) {
-      return unsupported("output " + quoted(output.name()) + ": classification is not offered");
+    RequestedOutput wanted{.name = output.name(), .binary = true, .classification = 0};
+    const auto classes = output.parameters().find("classification");
+    if (classes != output.parameters().end()) {
+      const auto count = count_of(classes->first, classes->second);
+      if (!count.has_value() || *count == 0) {
+        return invalid("output " + quoted(output.name()) +
+                       ": the parameter \"classification\" is a positive integer");
+      }
+      wanted.classification = static_cast<uint32_t>(std::min<uint64_t>(*count, UINT32_MAX));
     }
-    request.outputs.push_back({.name = output.name(), .binary = true, .classification = 0});
+    request.outputs.push_back(std::move(wanted));
   }
   return {};
 }

@@ -188,8 +188,12 @@ TEST(DecodeInferRequest, ReadsAndRefusesParameters) {
   auto classes = base;
   auto* output = classes.add_outputs();
   output->set_name("y");
-  (*output->mutable_parameters())["classification"].set_int64_param(3);
-  EXPECT_NE(refusal(classes, EndReason::kUnsupported).find("classification"), std::string::npos);
+  for (int64_t count : {0, -1}) {
+    (*output->mutable_parameters())["classification"].set_int64_param(count);
+    EXPECT_NE(refusal(classes).find("classification"), std::string::npos);
+  }
+  (*output->mutable_parameters())["classification"].set_string_param("3");
+  EXPECT_NE(refusal(classes).find("classification"), std::string::npos);
 }
 
 TEST(EncodeInferResponse, WritesWhatProtobufReads) {

@@ -27,10 +27,12 @@ class MemoryRepository final : public ports::ModelRepository {
   }
   Result<std::string, LoadFailure> read_file(const ports::FoundModel&, const std::string& name,
                                              size_t) override {
+    if (const auto found = files.find(name); found != files.end()) return found->second;
     return fail(LoadFailure{name + " does not exist"});
   }
   std::string fingerprint(const std::string& path) override { return path; }
   std::vector<ports::FoundModel> models;
+  std::map<std::string, std::string> files;  // of every model
 };
 
 // Echo models: one input, and an output of the name that the fake instance gives it.
@@ -244,6 +246,36 @@ TEST_F(FleetTest, LoadingIsStoppedBetweenItsStepsAndRuns) {
     EXPECT_EQ(jobs_.stop.runs, last);
     EXPECT_TRUE(store_.fingerprints.empty()) << "half a curve was kept";
   }
+}
+
+TEST_F(FleetTest, LabelsAreReadWithTheModel) {
+  constexpr auto kConfig =
+      "output [ { name: \"OUT0\" data_type: TYPE_FP32 dims: [ 1, 2 ] label_filename: \"names\" } ]";
+  repository_.files["names"] = "cat\r\n\nd\xC3\xB6g\n";
+  add("m", {1}, kConfig);
+  start();
+  finish_jobs();
+  const auto& output = entry("m").versions.at(1)->config.outputs[0];
+  ASSERT_NE(output.labels, nullptr) << entry("m").versions.at(1)->reason;
+  EXPECT_EQ(output.labels->lines, (std::vector<std::string>{"cat", "", "d\xC3\xB6g"}));
+  EXPECT_EQ(output.labels->longest, 4U);
+  EXPECT_NE(entry("m").versions.at(1)->config.json.find("\"label_filename\":\"names\""),
+            std::string::npos);
+}
+
+TEST_F(FleetTest, AModelWhoseLabelsCannotBeReadFails) {
+  constexpr auto kConfig =
+      "output [ { name: \"OUT0\" data_type: TYPE_FP32 dims: [ 1, 2 ] label_filename: \"names\" } ]";
+  add("m", {1}, kConfig);
+  start();
+  finish_jobs();
+  EXPECT_EQ(entry("m").versions.at(1)->reason,
+            "output \"OUT0\": label_filename: names does not exist");
+  repository_.files["names"] = "\xFF";
+  start();
+  finish_jobs();
+  EXPECT_EQ(entry("m").versions.at(1)->reason,
+            "output \"OUT0\": label_filename: the file is not UTF-8");
 }
 
 TEST_F(FleetTest, PublishedDirectoriesDoNotChange) {

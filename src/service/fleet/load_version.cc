@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "base/utf8.h"
 #include "protocol/model_config/model_config.h"
 #include "service/batching/warm_up.h"
 #include "service/fleet/complete_config.h"
@@ -12,6 +14,7 @@ namespace baton::service {
 namespace {
 
 constexpr size_t kMostWarmupBytes = 256ULL << 20;
+constexpr size_t kMostLabelBytes = 16ULL << 20;
 
 using Instances = std::vector<std::unique_ptr<ports::RuntimeInstance>>;
 using WarmupFiles = std::map<std::string, std::string>;
@@ -28,6 +31,35 @@ Result<WarmupFiles, LoadFailure> read_warmup_files(const LoadPorts& ports,
     }
   }
   return files;
+}
+
+// A line an index; an empty last one is the end of the line before it.
+LabelList split_lines(std::string_view text) {
+  LabelList labels;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    labels.longest = std::max(labels.longest, line.size());
+    labels.lines.emplace_back(line);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return labels;
+}
+
+Result<void, LoadFailure> read_labels(const LoadPorts& ports, const LoadRequest& request,
+                                      ModelConfig& config) {
+  for (TensorSpec& output : config.outputs) {
+    if (output.label_file.empty()) continue;
+    const std::string label = "output \"" + output.name + "\": label_filename: ";
+    auto text = ports.repository.read_file(request.model, output.label_file, kMostLabelBytes);
+    if (!text.has_value()) {
+      return fail(LoadFailure{label + text.error().message, text.error().detail});
+    }
+    if (!is_valid_utf8(*text)) return fail(LoadFailure{label + "the file is not UTF-8"});
+    output.labels = std::make_shared<const LabelList>(split_lines(*text));
+  }
+  return {};
 }
 
 Result<void, LoadFailure> go_on(const ports::Cancellation& cancellation) {
@@ -130,6 +162,7 @@ Result<OpenedVersion, LoadFailure> open_version(const LoadPorts& ports,
   } else {
     opened.config = derive_config(request.model.name, opened.runtime->signature());
   }
+  BATON_TRY(read_labels(ports, request, opened.config));
   BATON_ASSIGN(opened.warmup_files, read_warmup_files(ports, request, opened.config));
   return opened;
 }

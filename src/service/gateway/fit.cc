@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "service/gateway/classify.h"
+
 namespace baton::service {
 namespace {
 
@@ -61,8 +63,13 @@ Result<uint64_t, Refusal> batch_rows(const InferRequest& request, const ModelCon
 Result<void, Refusal> check_outputs(const InferRequest& request, const ModelConfig& config) {
   for (size_t i = 0; i < request.outputs.size(); ++i) {
     const std::string& name = request.outputs[i].name;
-    if (std::ranges::find(config.outputs, name, &TensorSpec::name) == config.outputs.end()) {
+    const auto spec = std::ranges::find(config.outputs, name, &TensorSpec::name);
+    if (spec == config.outputs.end()) {
       return fail(invalid("model \"" + config.name + "\" has no output \"" + name + "\""));
+    }
+    if (request.outputs[i].classification > 0 && !can_classify(spec->type)) {
+      return fail(invalid("output \"" + name + "\" is " + std::string(data_type_name(spec->type)) +
+                          ": \"classification\" needs numbers"));
     }
     for (size_t j = 0; j < i; ++j) {
       if (request.outputs[j].name == name) {

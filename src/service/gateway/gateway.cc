@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "service/gateway/classify.h"
 #include "service/gateway/fit.h"
 
 namespace baton::service {
@@ -292,10 +293,24 @@ void Gateway::on_end(LiveCall& call, ports::EngineEnd end) {
     return;
   }
   reshape_outputs(end.result, call.model->config);
+  if (auto refusal = classify(*call.request, end.result, call.model->config)) {
+    return refuse(call, std::move(*refusal), end.timings);
+  }
   call.outcome = std::move(end);
   Rendering rendering = call.sink.render(call.request, call.outcome.result, *call.model);
   call.rendering = rendering.later;
   if (!rendering.later) finish(call, std::move(rendering.refusal));
+}
+
+std::optional<Refusal> Gateway::classify(const InferRequest& request, InferResult& result,
+                                         const ModelConfig& config) {
+  const uint64_t bytes = classified_bytes(request, result, config);
+  if (bytes == 0) return std::nullopt;
+  // Held while it is made; what came of it is held as every answer.
+  const auto held = hold_answer(bytes);
+  if (!held.has_value()) return held.error();
+  classify_outputs(request, result, config);
+  return std::nullopt;
 }
 
 void Gateway::rendered(GatewayToken token, std::optional<Refusal> refusal) {

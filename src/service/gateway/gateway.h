@@ -149,6 +149,9 @@ class Gateway {
   // Error: not within the limits or the deadline. `items`: 0 when they are not known yet.
   Result<void, Refusal> reserve(LiveCall& call, RequestContext& context, uint64_t items);
   void release(LiveCall& call);
+  // Error: it would be more than may wait for clients.
+  [[nodiscard]] std::optional<Refusal> classify(const InferRequest& request, InferResult& result,
+                                                const ModelConfig& config);
   void arm(LiveCall& call);
   void on_timer(uint64_t token);
   void on_end(LiveCall& call, ports::EngineEnd end);
