@@ -207,8 +207,8 @@ void Server::make_workers() {
     options.worker = i;
     workers_.push_back(std::make_unique<Worker>(
         WorkerPorts{clock_, *fleet_, telemetry_, &answers_, json_readers_.get(),
-                    json_writers_.get(), access_.get(), access_log_.get(),
-                    decision_log_ != nullptr},
+                    json_writers_.get(), access_.get(), access_log_.get(), decision_log_ != nullptr,
+                    config().limits.max_body_bytes},
         options));
   }
 }

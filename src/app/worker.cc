@@ -30,7 +30,7 @@ Worker::Worker(const WorkerPorts& ports, const service::GatewayOptions& options)
                 ports.answers},
                options),
       http_({gateway_, ports.clock, ports.telemetry, loop_, ports.access, ports.json_readers,
-             ports.json_writers}),
+             ports.json_writers, ports.body_bytes_max}),
       typed_(gateway_, ports.access) {}
 
 Worker::~Worker() {

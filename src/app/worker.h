@@ -26,6 +26,7 @@ struct WorkerPorts {
   const service::AccessControl* access = nullptr;
   ports::LogSink* access_log = nullptr;
   bool decisions_to_file = false;
+  uint64_t body_bytes_max = 0;
 };
 
 // One gateway worker: its loop, its gateway and its fronts, on a thread of its own.

@@ -287,8 +287,3 @@ def test_an_idle_connection_outlives_the_pools_of_clients(general):
 def test_headers_that_say_nothing_sensible_are_invalid(connection, name, text):
     answer = connection.ask(raw_http.post("/v2/models/simple/infer", PAIR, [(name, text)]))
     assert answer.status == 400 and name in answer.json()["error"], answer
-
-
-def test_an_encoding_that_is_not_offered_is_refused(connection):
-    answer = connection.ask(raw_http.post("/v2/models/simple/infer", PAIR, [("Content-Encoding", "gzip")]))
-    assert answer.status in (415, 501) and "Content-Encoding" in answer.json()["error"]

@@ -8,15 +8,18 @@
 #include "base/json_writer.h"
 #include "domain/request_parameters.h"
 #include "domain/version.h"
+#include "protocol/compression/zlib_stream.h"
 #include "protocol/oip/infer_codec.h"
 #include "protocol/oip/metadata.h"
 #include "protocol/oip/request_headers.h"
 #include "protocol/oip/statistics.h"
 #include "protocol/trace_context/traceparent.h"
+#include "service/gateway/expand_body.h"
 #include "service/gateway/http_answers.h"
 
 namespace baton::service {
 
+using protocol::compression::Encoding;
 using protocol::http1::ExchangeId;
 using protocol::http1::HttpRequest;
 using protocol::http1::HttpResponse;
@@ -32,13 +35,6 @@ Result<void, Refusal> apply_headers(const HttpRequest& request, RequestContext& 
       [&](std::string_view name) { return find_header(request, name); }, context));
   if (const auto trace = request.header("traceparent")) {
     context.trace = protocol::trace_context::parse_traceparent(*trace);
-  }
-  if (const auto encoding = request.header("content-encoding");
-      encoding && *encoding != "identity") {
-    return fail(Refusal{EndReason::kUnsupported,
-                        "Content-Encoding \"" + std::string(*encoding) +
-                            "\" is not offered; send the body as it is",
-                        {}});
   }
   return {};
 }
@@ -62,28 +58,74 @@ Result<InferRequest, Refusal> complete(Result<protocol::oip::DecodedRequest, Ref
   return request;
 }
 
+// HTTP's own status for it, with what is offered.
+HttpResponse unsupported_encoding(const Refusal& refusal) {
+  HttpResponse response = error_response(refusal, 415);
+  response.headers.push_back({"Accept-Encoding", "gzip, deflate, identity"});
+  return response;
+}
+
+// An answer as it leaves.
+struct Packed {
+  protocol::oip::EncodedResponse encoded;
+  Encoding encoding = Encoding::kIdentity;
+  size_t json_bytes = 0;    // before it was compressed
+  bool has_binary = false;  // tensors behind the JSON
+  [[nodiscard]] uint64_t bytes() const {
+    uint64_t sum = encoded.json.size();
+    for (const auto& part : encoded.binary) sum += part.size();
+    return sum;
+  }
+};
+
+uint64_t tensor_bytes(const InferResult& result) {
+  uint64_t bytes = 0;
+  for (const Tensor& output : result.outputs) bytes += output.data.size();
+  return bytes;
+}
+
+Result<Packed, Refusal> encode(const InferRequest& request, const InferResult& result,
+                               protocol::oip::ResponseNames names, Encoding accepted) {
+  Packed packed;
+  BATON_ASSIGN(packed.encoded, protocol::oip::encode_infer_response(request, result, names));
+  protocol::oip::EncodedResponse& encoded = packed.encoded;
+  packed.json_bytes = encoded.json.size();
+  packed.has_binary = !encoded.binary.empty();
+  if (accepted == Encoding::kIdentity || packed.bytes() < kLeastCompressedAnswer) return packed;
+  std::vector<std::span<const std::byte>> pieces = {std::as_bytes(std::span(encoded.json))};
+  pieces.insert(pieces.end(), encoded.binary.begin(), encoded.binary.end());
+  auto compressed = protocol::compression::compress(accepted, pieces);
+  if (!compressed) return packed;  // it would not be smaller
+  packed.encoding = accepted;
+  encoded = {.json = std::move(*compressed), .binary = {}};
+  return packed;
+}
+
 }  // namespace
 
 // One inference exchange between on_request and its answer.
 class HttpFront::Call final : public GatewaySink {
  public:
-  Call(HttpFront& front, ExchangeId exchange, Responder& responder)
-      : front_(front), exchange(exchange), responder(responder) {}
+  Call(HttpFront& front, ExchangeId exchange, Responder& responder, Encoding accepted)
+      : front_(front), accepted_(accepted), exchange(exchange), responder(responder) {}
 
   Rendering render(const std::shared_ptr<const InferRequest>& request, const InferResult& result,
                    const ports::ModelVersion& served) override {
-    const uint64_t tensors = protocol::oip::json_tensor_bytes(*request, result);
-    if (tensors <= kMostTensorsOnLoop || !front_.writing_.offered()) {
-      return {.refusal = keep(protocol::oip::encode_infer_response(
-                  *request, result, {served.model, served.version}))};
+    const uint64_t json = protocol::oip::json_tensor_bytes(*request, result);
+    const uint64_t all = accepted_ == Encoding::kIdentity ? json : tensor_bytes(result);
+    if (all <= kMostTensorsOnLoop || !front_.writing_.offered()) {
+      return {.refusal = keep(encode(*request, result, {served.model, served.version}, accepted_))};
     }
-    if (auto refusal = hold(tensors * kJsonGrowth)) return {.refusal = std::move(refusal)};
+    // JSON takes more than its tensors; what is compressed stands beside what it was.
+    if (auto refusal = hold(json * kJsonGrowth + all - json)) {
+      return {.refusal = std::move(refusal)};
+    }
     // With its own share of the result: the call may end before the job does.
     work = front_.writing_.start(
-        [request, result, model = served.model, version = served.version] {
-          return protocol::oip::encode_infer_response(*request, result, {model, version});
+        [request, result, accepted = accepted_, model = served.model, version = served.version] {
+          return encode(*request, result, {model, version}, accepted);
         },
-        [this](Result<protocol::oip::EncodedResponse, Refusal> rendered) {
+        [this](Result<Packed, Refusal> rendered) {
           front_.gateway_.rendered(token, keep(std::move(rendered)));
         });
     return {.later = true, .refusal = {}};
@@ -98,24 +140,23 @@ class HttpFront::Call final : public GatewaySink {
     return std::nullopt;
   }
   // Keeps an answer until it is sent, unless it is more than may wait for clients.
-  std::optional<Refusal> keep(Result<protocol::oip::EncodedResponse, Refusal> rendered) {
+  std::optional<Refusal> keep(Result<Packed, Refusal> rendered) {
     if (!rendered.has_value()) return std::move(rendered).error();
-    uint64_t bytes = rendered->json.size();
-    for (const auto& part : rendered->binary) bytes += part.size();
     held = {};  // what was held for a job's text
-    if (bytes > kMostUncountedAnswer) {
+    if (const uint64_t bytes = rendered->bytes(); bytes > kMostUncountedAnswer) {
       if (auto refusal = hold(bytes)) return refusal;
     }
-    encoded = std::move(*rendered);
+    packed = std::move(*rendered);
     return std::nullopt;
   }
 
   HttpFront& front_;
+  const Encoding accepted_;
 
  public:
-  protocol::oip::EncodedResponse encoded;  // from render() to the answer
-  Storage held;                            // its bytes, among those that wait for clients
-  SideWork::Ticket work;                   // of the job that decodes or encodes
+  Packed packed;          // from render() to the answer
+  Storage held;           // its bytes, among those that wait for clients
+  SideWork::Ticket work;  // of the job that decodes or encodes
   const ExchangeId exchange;
   Responder& responder;
   GatewayToken token;
@@ -127,7 +168,8 @@ HttpFront::HttpFront(const HttpFrontPorts& ports)
       cells_(ports.telemetry.cells(ports.gateway.worker())),
       access_(ports.access),
       reading_(ports.loop, ports.readers),
-      writing_(ports.loop, ports.writers) {}
+      writing_(ports.loop, ports.writers),
+      body_bytes_max_(ports.body_bytes_max) {}
 
 HttpFront::~HttpFront() {
   BATON_CHECK(calls_.empty());
@@ -175,7 +217,7 @@ void HttpFront::on_request(ExchangeId id, HttpRequest request, Responder& respon
     return;
   }
   if (route->kind == RouteKind::kModelInfer) {
-    infer(id, request, *route, responder);
+    infer(id, std::move(request), *route, responder);
     return;
   }
   auto answered = answer_query(*route);
@@ -186,7 +228,7 @@ void HttpFront::on_request(ExchangeId id, HttpRequest request, Responder& respon
                     answered.has_value() ? std::move(*answered) : error_response(answered.error()));
 }
 
-void HttpFront::infer(ExchangeId id, const HttpRequest& request, const Route& route,
+void HttpFront::infer(ExchangeId id, HttpRequest request, const Route& route,
                       Responder& responder) {
   RequestContext context = context_of(request);
   const auto refuse = [&](const Refusal& refusal) {
@@ -196,12 +238,25 @@ void HttpFront::infer(ExchangeId id, const HttpRequest& request, const Route& ro
   if (auto applied = apply_headers(request, context); !applied.has_value()) {
     return refuse(applied.error());
   }
+  const auto encoding = content_encoding(request);
+  if (!encoding.has_value()) {
+    gateway_.record_refused(context, route.model, encoding.error());
+    return responder.respond(id, unsupported_encoding(encoding.error()));
+  }
   const auto begin = [&]() -> Call& {
-    return *calls_.emplace(id.value(), std::make_unique<Call>(*this, id, responder)).first->second;
+    const Encoding accepted =
+        protocol::compression::choose_encoding(request.header("accept-encoding").value_or(""));
+    auto call = std::make_unique<Call>(*this, id, responder, accepted);
+    return *calls_.emplace(id.value(), std::move(call)).first->second;
   };
-  if (reading_.offered() && protocol::oip::json_bytes(body_of(request)) > kMostJsonOnLoop) {
+  auto expanded = expand_on_loop(request, *encoding);
+  if (!expanded.has_value()) return refuse(expanded.error());
+  context.bytes = std::max(context.bytes, uint64_t{request.body.size()});
+  const bool large = protocol::oip::json_bytes(body_of(request)) > kMostJsonOnLoop;
+  if (!*expanded || (reading_.offered() && large)) {
     Call& call = begin();
-    if (auto refusal = decode_by_job(call, request, context, route)) {
+    const Encoding left = *expanded ? Encoding::kIdentity : *encoding;
+    if (auto refusal = decode_by_job(call, {std::move(request), left}, context, route)) {
       calls_.erase(id.value());
       refuse(*refusal);
     }
@@ -214,19 +269,40 @@ void HttpFront::infer(ExchangeId id, const HttpRequest& request, const Route& ro
   call.token = gateway_.infer(*std::move(typed), call);
 }
 
-std::optional<Refusal> HttpFront::decode_by_job(Call& call, HttpRequest request,
+Result<bool, Refusal> HttpFront::expand_on_loop(HttpRequest& request, Encoding encoding) const {
+  if (encoding == Encoding::kIdentity) return true;
+  if (!reading_.offered()) {
+    BATON_TRY(expand_body(request, encoding, body_bytes_max_));
+    return true;
+  }
+  if (request.body.size() > kMostPackedOnLoop) return false;
+  const uint64_t most = std::min(body_bytes_max_, kMostExpandedOnLoop);
+  auto expanded = expand_body(request, encoding, most);
+  if (expanded.has_value()) return true;
+  if (expanded.error().reason == EndReason::kTooLarge && most < body_bytes_max_) return false;
+  return fail(std::move(expanded).error());
+}
+
+std::optional<Refusal> HttpFront::decode_by_job(Call& call, PackedRequest packed,
                                                 RequestContext& context, const Route& route) {
   auto token = gateway_.expect(context, route.model, call);
   if (!token.has_value()) return std::move(token).error();
   call.token = *token;
+  struct Read {
+    Result<protocol::oip::DecodedRequest, Refusal> decoded;
+    uint64_t bytes = 0;  // of the expanded body
+  };
   call.work = reading_.start(
-      [request = std::move(request)] {
+      [packed = std::move(packed), most = body_bytes_max_]() mutable -> Read {
+        HttpRequest& request = packed.request;
+        auto expanded = expand_body(request, packed.encoding, most);
+        if (!expanded.has_value()) return {fail(std::move(expanded).error())};
         protocol::json::JsonParser parser;
-        return protocol::oip::decode_infer_request(body_of(request), parser);
+        return {protocol::oip::decode_infer_request(body_of(request), parser), request.body.size()};
       },
-      [this, token = *token, context = RequestContext(context),
-       route](Result<protocol::oip::DecodedRequest, Refusal> decoded) mutable {
-        gateway_.decoded(token, complete(std::move(decoded), context, route));
+      [this, token = *token, context = RequestContext(context), route](Read read) mutable {
+        context.bytes = std::max(context.bytes, read.bytes);
+        gateway_.decoded(token, complete(std::move(read.decoded), context, route));
       });
   return std::nullopt;
 }
@@ -234,19 +310,24 @@ std::optional<Refusal> HttpFront::decode_by_job(Call& call, HttpRequest request,
 void HttpFront::finish(Call& call, GatewayAnswer answer) {
   const ExchangeId id = call.exchange;
   Responder& responder = call.responder;
-  protocol::oip::EncodedResponse encoded = std::move(call.encoded);
+  Packed packed = std::move(call.packed);
   Storage held = std::move(call.held);
   calls_.erase(id.value());
   if (answer.refusal) {
     responder.respond(id, error_response(*answer.refusal));
     return;
   }
-  HttpResponse response = json_response(200, std::move(encoded.json));
-  if (!encoded.binary.empty()) {
+  HttpResponse response = json_response(200, std::move(packed.encoded.json));
+  if (packed.encoding != Encoding::kIdentity) {
+    response.headers.push_back(
+        {"Content-Encoding", std::string(protocol::compression::encoding_name(packed.encoding))});
+    response.headers.push_back({"Vary", "Accept-Encoding"});
+  }
+  if (packed.has_binary) {
     response.content_type = kBinary;
     response.headers.push_back(
-        {"Inference-Header-Content-Length", std::to_string(response.body.size())});
-    response.parts = std::move(encoded.binary);
+        {"Inference-Header-Content-Length", std::to_string(packed.json_bytes)});
+    response.parts = std::move(packed.encoded.binary);
     response.storage = std::move(answer.result.storage);
   }
   if (held) response.storage.push_back(std::move(held));

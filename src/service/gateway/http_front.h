@@ -7,6 +7,7 @@
 #include "ports/clock.h"
 #include "ports/executor.h"
 #include "ports/job_runner.h"
+#include "protocol/compression/encoding.h"
 #include "protocol/http1/exchange.h"
 #include "protocol/json/reader.h"
 #include "protocol/oip/infer_codec.h"
@@ -21,6 +22,14 @@ namespace baton::service {
 // of text are read or 64 KiB of tensors are written.
 inline constexpr uint64_t kMostJsonOnLoop = 256 << 10;
 inline constexpr uint64_t kMostTensorsOnLoop = 64 << 10;
+// A compressed body is expanded on the loop when it and what it becomes are within these: a
+// millisecond at 3 ns a byte. A larger one is expanded by the job that reads it.
+inline constexpr uint64_t kMostPackedOnLoop = 64 << 10;
+inline constexpr uint64_t kMostExpandedOnLoop = 256 << 10;
+// Answers from this size on are compressed for clients that accept it. Below, they fit into one
+// packet of an Ethernet either way; above, 10 ns a byte pay where the path to the client carries
+// less than about 50 MB/s, which the client knows and asks for.
+inline constexpr uint64_t kLeastCompressedAnswer = 1400;
 // Smaller answers fit into the sockets' own buffers: only larger ones are held against
 // limits.answer_bytes.
 inline constexpr uint64_t kMostUncountedAnswer = 64 << 10;
@@ -39,6 +48,7 @@ struct HttpFrontPorts {
   // do not wait behind requests, which take it.
   ports::JobRunner* readers = nullptr;
   ports::JobRunner* writers = nullptr;
+  uint64_t body_bytes_max = 64ULL << 20;  // what a compressed body may become
 };
 
 // The Open Inference Protocol over HTTP for one worker: exchanges in, typed requests to the
@@ -58,6 +68,10 @@ class HttpFront final : public protocol::http1::HttpHandler {
  private:
   class Call;
   using Responder = protocol::http1::HttpResponder;
+  struct PackedRequest {
+    protocol::http1::HttpRequest request;
+    protocol::compression::Encoding encoding;  // that its body still has
+  };
 
   [[nodiscard]] RequestContext context_of(const protocol::http1::HttpRequest& request) const;
   [[nodiscard]] Result<protocol::http1::HttpResponse, Refusal> answer_query(
@@ -65,11 +79,14 @@ class HttpFront final : public protocol::http1::HttpHandler {
   [[nodiscard]] Result<protocol::http1::HttpResponse, Refusal> model_query(
       const protocol::oip::Route& route);
   [[nodiscard]] protocol::http1::HttpResponse readiness();
-  void infer(protocol::http1::ExchangeId id, const protocol::http1::HttpRequest& request,
+  void infer(protocol::http1::ExchangeId id, protocol::http1::HttpRequest request,
              const protocol::oip::Route& route, Responder& responder);
-  // Error: the gateway does not admit it.
-  std::optional<Refusal> decode_by_job(Call& call, protocol::http1::HttpRequest request,
-                                       RequestContext& context, const protocol::oip::Route& route);
+  // Expands and reads a body that is too large for the loop. Error: the gateway does not admit it.
+  std::optional<Refusal> decode_by_job(Call& call, PackedRequest packed, RequestContext& context,
+                                       const protocol::oip::Route& route);
+  // False: it is the job's to expand.
+  [[nodiscard]] Result<bool, Refusal> expand_on_loop(
+      protocol::http1::HttpRequest& request, protocol::compression::Encoding encoding) const;
   void finish(Call& call, GatewayAnswer answer);
 
   Gateway& gateway_;
@@ -78,6 +95,7 @@ class HttpFront final : public protocol::http1::HttpHandler {
   const AccessControl* access_;
   SideWork reading_;
   SideWork writing_;
+  const uint64_t body_bytes_max_;
   protocol::json::JsonParser parser_;
   std::unordered_map<uint64_t, std::unique_ptr<Call>> calls_;  // by exchange; never iterated
 };

@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 
 #include "ports/testing/fixed_directory.h"
 #include "ports/testing/manual_jobs.h"
 #include "ports/testing/scripted_engine.h"
 #include "ports/testing/virtual_loop.h"
+#include "protocol/compression/zlib_stream.h"
+#include "service/gateway/expand_body.h"
 #include "service/gateway/metrics_front.h"
 
 namespace baton::service {
@@ -17,6 +20,7 @@ using ports::testing::FixedDirectory;
 using ports::testing::ManualJobs;
 using ports::testing::ScriptedEngine;
 using ports::testing::VirtualLoop;
+using protocol::compression::Encoding;
 using protocol::http1::ExchangeId;
 using protocol::http1::HttpRequest;
 using protocol::http1::HttpResponse;
@@ -299,6 +303,97 @@ TEST_F(HttpFrontTest, AnswersThatWaitForTheirTextAreBounded) {
   EXPECT_EQ(responses_.status(ids[0]), 200);
   EXPECT_EQ(responses_.status(ids[1]), 200);
   EXPECT_LT(answers_.used(), 2U << 20);  // 2 bytes a number now
+}
+
+std::string packed(Encoding encoding, std::string_view text) {
+  const std::array pieces = {std::as_bytes(std::span(text))};
+  return protocol::compression::compress(encoding, pieces).value_or("");
+}
+
+std::string unpacked(Encoding encoding, std::string_view body) {
+  HttpRequest request;
+  request.body = body;
+  EXPECT_TRUE(expand_body(request, encoding, 64 << 20).has_value());
+  return std::string(request.body);
+}
+
+TEST_F(HttpFrontTest, SmallCompressedBodiesAreExpandedOnTheLoop) {
+  for (const auto& [name, encoding] :
+       {std::pair{"gzip", Encoding::kGzip}, std::pair{"deflate", Encoding::kDeflate}}) {
+    const uint64_t id = post(packed(encoding, body_of(1000)), {{"content-encoding", name}});
+    EXPECT_EQ(jobs_.waiting(), 0U);
+    ASSERT_EQ(engine_->open(), 1U);
+    EXPECT_EQ(engine_->first_request().inputs.at(0).shape, Shape{1000});
+    EXPECT_GE(engine_->first_request().context.bytes, body_of(1000).size());
+    answer(1);
+    EXPECT_EQ(responses_.status(id), 200);
+  }
+}
+
+TEST_F(HttpFrontTest, LargeCompressedBodiesAreExpandedByAJob) {
+  const uint64_t id = post(packed(Encoding::kGzip, body_of(kMany)), {{"content-encoding", "gzip"}});
+  EXPECT_EQ(jobs_.waiting(), 1U);
+  jobs_.run_all();
+  turn();
+  ASSERT_EQ(engine_->open(), 1U);
+  EXPECT_EQ(engine_->first_request().inputs.at(0).shape, Shape{kMany});
+  EXPECT_GE(engine_->first_request().context.bytes, body_of(kMany).size());
+  answer(1);
+  EXPECT_EQ(responses_.status(id), 200);
+}
+
+TEST_F(HttpFrontTest, ABodyThatExpandsBeyondTheLimitIsTooLarge) {  // server#8764
+  const std::string bomb = packed(Encoding::kGzip, std::string(65 << 20, ' '));
+  const uint64_t id = post(bomb, {{"content-encoding", "gzip"}});
+  jobs_.run_all();
+  turn();
+  EXPECT_EQ(responses_.status(id), 413);
+  EXPECT_NE(responses_.all.at(id).body.find("limits.body"), std::string::npos);
+  EXPECT_EQ(gateway_->in_flight(), 0U);
+}
+
+TEST_F(HttpFrontTest, EncodingsThatAreNotOfferedAre415) {
+  for (const char* name : {"br", "gzip, deflate", ""}) {
+    const uint64_t id = post(body_of(1), {{"content-encoding", name}});
+    EXPECT_EQ(responses_.status(id), 415) << name;
+  }
+  EXPECT_EQ(responses_.status(post(body_of(1), {{"content-encoding", "gzip"}})), 400);
+}
+
+TEST_F(HttpFrontTest, AnswersAreCompressedWhereItPaysAndIsAccepted) {
+  const auto encoding_of = [&](uint64_t id) {
+    for (const auto& header : responses_.all.at(id).headers) {
+      if (header.name == "Content-Encoding") return header.value;
+    }
+    return std::string();
+  };
+  const uint64_t small = post(body_of(1), {{"accept-encoding", "gzip"}});
+  answer(1);
+  EXPECT_EQ(encoding_of(small), "");
+  const uint64_t plain = post(body_of(1));
+  answer(2000);
+  EXPECT_EQ(encoding_of(plain), "");
+  const uint64_t large = post(body_of(1), {{"accept-encoding", "deflate;q=1, gzip;q=0.5"}});
+  answer(2000);
+  EXPECT_EQ(encoding_of(large), "deflate");
+  EXPECT_EQ(unpacked(Encoding::kDeflate, responses_.all.at(large).body),
+            responses_.all.at(plain).body);
+}
+
+TEST_F(HttpFrontTest, LargeAnswersAreCompressedByAJob) {
+  const std::string json = R"({"inputs":[{"name":"x","datatype":"FP32","shape":[1],"data":[1]}],)"
+                           R"("parameters":{"binary_data_output":true}})";
+  const uint64_t id = post(json, {{"accept-encoding", "gzip"}});
+  answer(kMany);
+  EXPECT_EQ(responses_.status(id), 0);
+  jobs_.run_all();
+  turn();
+  ASSERT_EQ(responses_.status(id), 200);
+  const HttpResponse& response = responses_.all.at(id);
+  EXPECT_EQ(response.headers.at(0).value, "gzip");
+  EXPECT_EQ(response.headers.at(2).name, "Inference-Header-Content-Length");
+  const std::string whole = unpacked(Encoding::kGzip, response.body);
+  EXPECT_EQ(whole.size(), std::stoul(response.headers.at(2).value) + kMany * sizeof(float));
 }
 
 TEST_F(HttpFrontTest, HealthIsAnsweredWithoutAKeyWithASlashAndToHead) {
