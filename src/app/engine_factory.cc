@@ -1,5 +1,6 @@
 #include "app/engine_factory.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "adapters/instances/hand_over.h"
@@ -47,6 +48,9 @@ std::shared_ptr<ports::EnginePort> InProcessEngines::make(ports::LoadedVersion l
   options.config = loaded.config;
   options.limits = config_.limits.queue;
   options.curve = std::move(loaded.curve);
+  options.rank.ageing = config_.limits.priority_ageing;
+  // Beyond the ageing, a level would be passed before its time.
+  options.rank.patience = std::min(options.rank.patience, options.rank.ageing);
   // A run that may last longer than predicted would hold up its worker's other clients.
   options.hand_over = loaded.steady_runs ? hand_over_ : Duration();
   const size_t file_records = config_.log.decisions.empty() ? 0 : kFileRing;

@@ -18,7 +18,9 @@ constexpr std::array<Word, kDecisionKindCount> kKinds = {{
     {"refuse",
      "A request is turned away at the door. By a worker, `queued` is the requests that it holds "
      "and `detail` their bytes; by a model, `detail` is 0."},
-    {"requeue", "A member of a batch that failed is queued again, at its old rank."},
+    {"requeue",
+     "A member of a batch that failed is queued again, at its old rank; or a request goes behind "
+     "others."},
     {"form_batch",
      "Instance `instance` runs a batch of `items` rows. `request`: its first member; `detail`: "
      "members."},
@@ -44,6 +46,9 @@ constexpr std::array<Word, kDecisionReasonCount> kReasons = {{
      "The bodies that the worker holds would exceed its share of "
      "`limits.in_flight_bytes`."},
     {"shutting_down", "The model takes no more requests, or its queue is closed."},
+    {"queue_timeout",
+     "It has waited as long as the queue's policy says, which is to delay it: it goes behind those "
+     "of its level that wait now."},
     {"retry_alone", "Its batch failed: it runs alone, so that one request's values fail no other."},
     {"trial", "A larger batch than pays by the curve, to see whether the curve is right."},
     {"batch_full", "No more rows fit, pay, or may be joined."},

@@ -38,8 +38,9 @@ enum class DecisionReason : uint8_t {
   kInFlightLimit,
   kInFlightBytesLimit,
   kShuttingDown,
-  kRetryAlone,  // its batch failed: whose fault it was shows when each runs alone
-  kTrial,       // larger than pays by the curve, to see whether the curve is right
+  kQueueTimeout,  // it waits on, behind others
+  kRetryAlone,    // its batch failed: whose fault it was shows when each runs alone
+  kTrial,         // larger than pays by the curve, to see whether the curve is right
   kBatchFull,
   kPreferredSize,
   kDelayOver,
@@ -53,7 +54,7 @@ enum class DecisionReason : uint8_t {
   kRunFailed,
   kRunTerminated,
 };
-inline constexpr int kDecisionReasonCount = 25;
+inline constexpr int kDecisionReasonCount = 26;
 [[nodiscard]] std::string_view decision_reason_name(DecisionReason reason);
 
 // A sentence each, for the reference.

@@ -59,17 +59,25 @@ struct ModelSignature {
   bool control_flow = false;
 };
 
+// What becomes of a request that has waited for its queue's timeout.
+enum class TimeoutAction : uint8_t {
+  kReject,
+  kDelay,  // goes behind all of its level that wait then, once
+};
+
 struct QueuePolicy {
   Duration timeout;             // longest time in the queue; zero: none
   bool allow_override = false;  // in configurations only: a request's own timeout always holds
   uint64_t max_queue_size = 0;  // requests of one level; zero: the server's default
+  TimeoutAction timeout_action = TimeoutAction::kReject;
 };
 
 struct BatchingConfig {
   bool enabled = false;
   std::vector<uint32_t> preferred_sizes;  // ascending
   Duration max_delay;
-  uint32_t priority_levels = 0;  // 0: one level
+  bool preserve_ordering = false;  // answers leave in the order in which requests came
+  uint32_t priority_levels = 0;    // 0: one level
   uint32_t default_priority_level = 0;
   QueuePolicy default_policy;
   std::map<uint32_t, QueuePolicy> level_policies;

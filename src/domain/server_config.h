@@ -29,10 +29,11 @@ struct LimitsConfig {
   uint64_t max_connections = 4096;
   uint64_t max_in_flight = 8192;  // requests, whole server
   uint64_t max_in_flight_bytes = 2ULL << 30;
-  uint64_t max_answer_bytes = 1ULL << 30;    // that clients have not taken yet, whole server
-  Duration write_stall = Duration::s(20);    // in which a client takes some of its answer
-  QueueLimits queue;                         // of each model version
-  Duration max_timeout = Duration::s(3600);  // of a request without a deadline, and the longest
+  uint64_t max_answer_bytes = 1ULL << 30;     // that clients have not taken yet, whole server
+  Duration write_stall = Duration::s(20);     // in which a client takes some of its answer
+  QueueLimits queue;                          // of each model version
+  Duration priority_ageing = Duration::s(1);  // how long a level may be overtaken by the one above
+  Duration max_timeout = Duration::s(3600);   // of a request without a deadline, and the longest
 };
 
 struct ShutdownConfig {

@@ -15,8 +15,8 @@ constexpr size_t kMostViolations = 5;
 }  // namespace
 
 std::string_view violation_name(Violation::Kind kind) {
-  static constexpr std::array<std::string_view, 6> kNames = {"lost",    "doubled", "late",
-                                                             "starved", "leaked",  "bad_batch"};
+  static constexpr std::array<std::string_view, 7> kNames = {
+      "lost", "doubled", "late", "starved", "leaked", "bad_batch", "disordered"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -98,6 +98,14 @@ void Checker::on_end(uint64_t number, EndReason reason, Instant now) {
   call->state = State::kEnded;
   ++ended_;
   forget_ended();
+}
+
+void Checker::on_ordered_answer(uint64_t number, uint64_t& newest, Instant now) {
+  if (number < newest) {
+    violate(Violation::Kind::kDisordered, now,
+            fmt::format("request {} is answered after request {}", number, newest));
+  }
+  newest = std::max(newest, number);
 }
 
 void Checker::forget_ended() {

@@ -14,12 +14,13 @@ namespace baton::sim {
 
 struct Violation {
   enum class Kind : uint8_t {
-    kLost,      // accepted, and neither queued, running nor ended
-    kDoubled,   // ended twice
-    kLate,      // told of its deadline too late, or begun after it
-    kStarved,   // queued beyond the bound
-    kLeaked,    // something is left when all is over
-    kBadBatch,  // over the maximum, or layouts mixed
+    kLost,        // accepted, and neither queued, running nor ended
+    kDoubled,     // ended twice
+    kLate,        // told of its deadline too late, or begun after it
+    kStarved,     // queued beyond the bound
+    kLeaked,      // something is left when all is over
+    kBadBatch,    // over the maximum, or layouts mixed
+    kDisordered,  // answered before an earlier one of a model that keeps the order
   };
   Kind kind = Kind::kLost;
   Instant when;
@@ -42,6 +43,8 @@ class Checker {
   void on_batch(const ports::Batch& batch, uint64_t max_items, bool merge, Instant now);
   void on_retried(const ports::Batch& batch);
   void on_end(uint64_t number, EndReason reason, Instant now);
+  // An answer of a model that keeps the order; `newest`: of its answers until then.
+  void on_ordered_answer(uint64_t number, uint64_t& newest, Instant now);
   // After each event, with what the dispatchers say that they hold.
   void on_event(uint64_t queued, uint64_t running, Instant now);
   // When everything has been drained; `requests_alive` counts payloads that somebody still holds.

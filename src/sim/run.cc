@@ -92,6 +92,8 @@ class Run final : public SimListener {
   SimPermits permits_;
   std::vector<std::unique_ptr<Recorder>> recorders_;  // of models_
   std::vector<std::unique_ptr<SimModel>> models_;
+  std::vector<bool> ordered_;     // by model
+  std::vector<uint64_t> newest_;  // answer of an ordered model
   std::vector<Source> sources_;
   Random faults_;
   uint64_t next_request_ = 1;
@@ -129,6 +131,8 @@ Run::Run(const Scenario& scenario, const ScenarioOptions& options)
     const ModelSpec spec = with_fault(of_scenario, options.fault);
     recorders_.push_back(std::make_unique<Recorder>(trace_, options.decisions, spec));
     const SimModelParts parts{world_, permits_, *this, *recorders_.back(), scenario.hand_over};
+    ordered_.push_back(spec.config.batching.preserve_ordering);
+    newest_.push_back(0);
     models_.push_back(
         std::make_unique<SimModel>(spec, parts, options.seed * 1000 + models_.size()));
   }
@@ -157,6 +161,7 @@ std::shared_ptr<const InferRequest> Run::make_request(Source& source) {
         delete gone;
       });
   request->context.id = RequestId(next_request_++);
+  request->version = static_cast<int64_t>(spec.model);  // tells end() whose it is
   request->context.arrival = world_.now();
   request->items = 1 + source.random.below(spec.most_items);
   request->inputs.front().shape.front() = static_cast<int64_t>(request->items);
@@ -242,6 +247,9 @@ void Run::end(const ports::EndedCall& ended) {
   const uint64_t number = ended.call.call.request->context.id.value();
   const EndReason reason = ended.end.reason;
   checker_.on_end(number, reason, world_.now());
+  const auto model = static_cast<size_t>(*ended.call.call.request->version);
+  const bool answers = reason == EndReason::kOk || reason == EndReason::kEngineFailed;
+  if (answers && ordered_[model]) checker_.on_ordered_answer(number, newest_[model], world_.now());
   trace_.hash.add(number);
   trace_.hash.add(static_cast<uint64_t>(reason));
   trace_.hash.add(static_cast<uint64_t>(world_.now().ns()));

@@ -68,8 +68,11 @@ INSTANTIATE_TEST_SUITE_P(
                       Planted{PlantedFault::kDoubled, "mixed", Violation::Kind::kDoubled},
                       Planted{PlantedFault::kLate, "overload", Violation::Kind::kLate},
                       Planted{PlantedFault::kStarved, "overload", Violation::Kind::kStarved},
+                      Planted{PlantedFault::kStarved, "flood", Violation::Kind::kStarved},
                       Planted{PlantedFault::kLeaked, "mixed", Violation::Kind::kLeaked}),
-    [](const auto& info) { return std::string(planted_fault_name(info.param.fault)); });
+    [](const auto& info) {
+      return std::string(planted_fault_name(info.param.fault)) + "_" + info.param.scenario;
+    });
 
 ModelConfig batching_config(uint32_t max_batch) {
   ModelConfig config;

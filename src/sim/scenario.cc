@@ -72,6 +72,42 @@ Scenario overload() {
   return scenario;
 }
 
+Scenario flood() {
+  Scenario scenario{
+      .name = "flood",
+      .about = "more of the highest level than is served, and a little of the lowest"};
+  ModelSpec model = batching_model("mlp");
+  model.config.batching.priority_levels = 3;
+  model.config.batching.default_priority_level = 3;
+  model.limits.max_items = 2000;
+  scenario.models = {model};
+  TrafficSpec urgent{.arrivals = {.per_second = 6000}};
+  TrafficSpec lowest{.arrivals = {.per_second = 5}, .first_level = 3};
+  scenario.traffic = {urgent, lowest};
+  // Patience and two levels' ageing, then the 0.44 s that 2000 rows take.
+  scenario.starvation_bound = Duration::ms(3500);
+  return scenario;
+}
+
+Scenario ordered() {
+  Scenario scenario{.name = "ordered", .about = "answers keep their order over three instances"};
+  ModelSpec model = batching_model("mlp");
+  model.config.batching.preserve_ordering = true;
+  model.config.batching.default_policy.timeout = Duration::ms(40);
+  model.config.instance_count = 3;
+  model.noise = 0.5;
+  model.failure = 0.01;
+  scenario.models = {model};
+  scenario.permits = 3;
+  scenario.traffic = {{.arrivals = {.per_second = 1500},
+                       .shapes = 3,
+                       .most_items = 4,
+                       .deadline = Duration::ms(80),
+                       .cancel = 0.05,
+                       .cancel_after = Duration::ms(8)}};
+  return scenario;
+}
+
 Scenario models() {
   Scenario scenario{.name = "models", .about = "four models share two permits"};
   for (int i = 0; i < 4; ++i) {
@@ -126,6 +162,11 @@ Scenario any(uint64_t seed) {
     traffic.deadline = Duration::ms(one_of(0, 20, 300));
     traffic.cancel = one_of(0.0, 0.2);
     traffic.cancel_after = Duration::ms(5);
+    auto& batching = model.config.batching;
+    batching.preserve_ordering = batching.priority_levels <= 1 && random.chance(0.2);
+    if (!batching.preserve_ordering && random.chance(0.3)) {
+      batching.default_policy.timeout_action = TimeoutAction::kDelay;
+    }
     scenario.models.push_back(std::move(model));
     scenario.traffic.push_back(traffic);
   }
@@ -176,7 +217,7 @@ LatencyCurve mlp_curve() {
 }
 
 std::vector<std::string_view> scenario_names() {
-  return {"steady", "bursty", "mixed", "overload", "models", "any"};
+  return {"steady", "bursty", "mixed", "overload", "flood", "ordered", "models", "any"};
 }
 
 std::optional<Scenario> named_scenario(std::string_view name, uint64_t seed) {
@@ -184,6 +225,8 @@ std::optional<Scenario> named_scenario(std::string_view name, uint64_t seed) {
   if (name == "bursty") return bursty();
   if (name == "mixed") return mixed();
   if (name == "overload") return overload();
+  if (name == "flood") return flood();
+  if (name == "ordered") return ordered();
   if (name == "models") return models();
   if (name == "any") return any(seed);
   return std::nullopt;

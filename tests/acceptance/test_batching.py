@@ -33,6 +33,7 @@ def served(tmp_path_factory):
     add("preferred", "preferred_batch_size: [ 2, 5, 8 ]")
     add("small_queue", POLICY % "max_queue_size: 4", 1)
     add("short_wait", POLICY % "default_timeout_microseconds: 50000", 1)
+    add("delayed", POLICY % "timeout_action: DELAY default_timeout_microseconds: 50000", 1)
     add("levels", "priority_levels: 3 default_priority_level: 2", 1)
     add("level_queues", "priority_levels: 2 default_priority_level: 1 "
         "priority_queue_policy { key: 2 value { max_queue_size: 2 } }", 1)
@@ -401,6 +402,76 @@ def test_a_higher_level_is_served_first(served, calls):
             calls.send("levels", priority=level)
         queued(served, "levels", 6)
         assert finish_order(calls.connections) == [4, 5, 2, 3, 0, 1]
+
+
+def test_priority_and_timeout_over_grpc(served):
+    # server#7116, pytriton#42: a way to say how urgent a request is
+    if "grpc" not in served.ports:
+        pytest.skip(NO_GRPC)
+    client = tritonclient.grpc.InferenceServerClient(served.address("grpc"))
+    order = queue.Queue()
+
+    def ask(name, **more):
+        def done(result, error):
+            del result
+            order.put((name, error))
+        inputs = [tritonclient.grpc.InferInput("X", [1, 4], "FP32"),
+                  tritonclient.grpc.InferInput("ROUNDS", [1, 1], "INT64")]
+        inputs[0].set_data_from_numpy(numpy.ones((1, 4), numpy.float32))
+        inputs[1].set_data_from_numpy(numpy.zeros((1, 1), numpy.int64))
+        client.async_infer("levels", inputs, done, client_timeout=30, **more)
+    with busy(served, "levels"):
+        for number, (name, priority) in enumerate((("low", 3), ("default", 0), ("high", 1)), 1):
+            ask(name, priority=priority)
+            queued(served, "levels", number)
+        ask("late", priority=1, timeout=20_000)  # microseconds: gone before the run ends
+        name, error = order.get(timeout=10)
+        assert name == "late" and "deadline" in str(error)
+    names = [order.get(timeout=10) for _ in range(3)]
+    assert [error for _, error in names] == [None] * 3
+    assert [name for name, _ in names] == ["high", "default", "low"]
+    with pytest.raises(InferenceServerException, match="priority"):
+        ask("beyond", priority=4)
+        raise order.get(timeout=10)[1]
+    client.close()
+
+
+def test_a_timeout_that_delays_loses_no_request(served, calls):
+    with busy(served, "delayed", 0.3):
+        for _ in range(4):
+            calls.send("delayed")
+        queued(served, "delayed", 4)
+    assert [answer.status for answer in calls.read_all()] == [200] * 4
+    policy = served.get("/v2/models/delayed/config").json()["dynamic_batching"]["default_queue_policy"]
+    assert policy["timeout_action"] == "DELAY"
+
+
+def test_a_delayed_request_still_has_its_own_deadline(served, calls):
+    ran = runs_of(served, "delayed")
+    with busy(served, "delayed", 0.3):
+        calls.send("delayed", timeout=100_000)
+        assert calls.read_all()[0].status == 503
+    assert runs_of(served, "delayed") == ran + 1, "it never ran"
+
+
+def test_answers_keep_the_order_of_their_requests(make_server, tmp_path):
+    # core#520, core#523
+    models.write(tmp_path / "repository", "ordered", models.spin(SIZE, least=2), models.batching_config(
+        1, "dynamic_batching { preserve_ordering: true }", "instance_group [ { count: 2 kind: KIND_CPU } ]"))
+    settings = tmp_path / "baton.yaml"
+    settings.write_text("version: 1\nthreads: {workers: 1}\n")  # one worker settles in one order
+    running = make_server(tmp_path / "repository", arguments=("--config", settings))
+    calls = Calls(running)
+    expected = []
+    for index, seconds in enumerate((0.3, 0.0, 0.1, 0.0, 0.05, 0.0)):
+        expected.append(f"request-{index}")
+        calls.send("ordered", headers=[("X-Request-Id", expected[-1])], seconds=seconds)
+        server.wait_for(lambda index=index: running.metric("inference_requests_in_flight", model="ordered") == index + 1
+                        or index > 0, 5, "the first to be in flight")
+    assert {answer.status for answer in calls.read_all()} == {200}
+    settled = [line["client_id"] for line in running.lines_of("ordered")]
+    assert settled == expected
+    calls.close()
 
 
 def test_a_low_level_does_not_starve(served, calls):

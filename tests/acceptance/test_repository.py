@@ -54,6 +54,10 @@ REFUSED = {  # folder: (ONNX, config.pbtxt, what the reason says)
     "level_beyond": (AFFINE, GOOD + "dynamic_batching { priority_levels: 2 default_priority_level: 3 }",
                      ["default_priority_level", "3", "2"]),
     "no_default_level": (AFFINE, GOOD + "dynamic_batching { priority_levels: 2 }", ["default_priority_level"]),
+    "ordered_levels": (AFFINE, GOOD + "dynamic_batching { preserve_ordering: true priority_levels: 2 "
+                       "default_priority_level: 1 }", ["preserve_ordering", "priority"]),
+    "ordered_delay": (AFFINE, GOOD + "dynamic_batching { preserve_ordering: true "
+                      "default_queue_policy { timeout_action: DELAY } }", ["preserve_ordering", "DELAY"]),
     "input_twice": (AFFINE, GOOD + models.tensor_text("input", "X", "FP32", [4]), ['"X"', "twice"]),
     "no_type": (AFFINE, 'max_batch_size: 8\ninput [ { name: "X" dims: [ 4 ] } ]', ['"X"', "data_type"]),
     "thread_count": (AFFINE, GOOD + 'parameters { key: "intra_op_thread_count" value { string_value: "many" } }',
@@ -78,9 +82,6 @@ NOT_HONOURED = {  # folder: (config.pbtxt, the field's path)
     "gpu": ("instance_group [ { kind: KIND_GPU count: 1 } ]", "instance_group.kind"),
     "gpus": ("instance_group [ { count: 1 gpus: [ 0 ] } ]", "instance_group.gpus"),
     "rate_limiter": ("instance_group [ { count: 1 rate_limiter { priority: 2 } } ]", "instance_group.rate_limiter"),
-    "ordering": ("dynamic_batching { preserve_ordering: true }", "dynamic_batching.preserve_ordering"),
-    "delay": ("dynamic_batching { default_queue_policy { timeout_action: DELAY } }",
-              "dynamic_batching.default_queue_policy.timeout_action"),
     "sequence": ("sequence_batching { }", "sequence_batching"),
     "ensemble": ("ensemble_scheduling { }", "ensemble_scheduling"),
     "cache": ("response_cache { enable: true }", "response_cache"),

@@ -7,12 +7,12 @@
 namespace baton::policy {
 
 Instant rank_of(const QueuedCall& call, const RankRule& rule) {
-  const Instant base = std::min(call.queue_deadline, call.queued + rule.patience);
+  const Instant base = std::min({call.queue_deadline, call.delay_at, call.queued + rule.patience});
   return base + rule.ageing * (static_cast<int64_t>(call.level) - 1);
 }
 
 BatchQueues::BatchQueues(RankRule rule)
-    : rule_(rule), keys_by_hash_(&pool_), key_order_(&pool_), by_queue_deadline_(&pool_) {}
+    : rule_(rule), keys_by_hash_(&pool_), key_order_(&pool_), by_due_(&pool_) {}
 
 void BatchQueues::push(Slot slot, const QueuedCall& call, uint64_t hash, KeyIndex key) {
   if (slot >= nodes_.size()) nodes_.resize(slot + 1);
@@ -23,9 +23,7 @@ void BatchQueues::push(Slot slot, const QueuedCall& call, uint64_t hash, KeyInde
   enter(key, {node.rank, call.sequence, slot});
   keys_[key]->items += call.items;
 
-  if (!call.queue_deadline.is_never()) {
-    by_queue_deadline_.insert({call.queue_deadline, call.sequence, slot});
-  }
+  watch(slot);
   if (call.level >= calls_by_level_.size()) calls_by_level_.resize(size_t{call.level} + 1);
   ++calls_by_level_[call.level];
   ++calls_;
@@ -41,9 +39,7 @@ void BatchQueues::remove(Slot slot) {
   keys_[key]->items -= node.call.items;
   if (keys_[key]->members.empty()) close_key(key);
 
-  if (!node.call.queue_deadline.is_never()) {
-    by_queue_deadline_.erase({node.call.queue_deadline, node.call.sequence, slot});
-  }
+  unwatch(slot);
   --calls_by_level_[node.call.level];
   --calls_;
   items_ -= node.call.items;
@@ -52,11 +48,38 @@ void BatchQueues::remove(Slot slot) {
 }
 
 void BatchQueues::demote(Slot slot) {
+  move(slot, kLast);
+}
+
+void BatchQueues::delay(Slot slot, Instant now) {
+  unwatch(slot);
+  QueuedCall& call = nodes_[slot].call;
+  call.delay_at = Instant::never();
+  watch(slot);
+  if (demoted(slot)) return;
+  QueuedCall anew{.level = call.level};
+  anew.queued = now;
+  move(slot, rank_of(anew, rule_));
+}
+
+void BatchQueues::move(Slot slot, Instant rank) {
   Node& node = nodes_[slot];
   BATON_CHECK(node.key != kNoKey);
   leave(node.key, {node.rank, node.call.sequence, slot});
-  node.rank = kLast;
+  node.rank = rank;
   enter(node.key, {node.rank, node.call.sequence, slot});
+}
+
+void BatchQueues::watch(Slot slot) {
+  const QueuedCall& call = nodes_[slot].call;
+  const Instant due = std::min(call.queue_deadline, call.delay_at);
+  if (!due.is_never()) by_due_.insert({due, call.sequence, slot});
+}
+
+void BatchQueues::unwatch(Slot slot) {
+  const QueuedCall& call = nodes_[slot].call;
+  const Instant due = std::min(call.queue_deadline, call.delay_at);
+  if (!due.is_never()) by_due_.erase({due, call.sequence, slot});
 }
 
 void BatchQueues::enter(KeyIndex key, const Ranked& entry) {
@@ -83,9 +106,9 @@ Instant BatchQueues::first_rank() const {
   return key_order_.empty() ? Instant::never() : key_order_.begin()->rank;
 }
 
-std::optional<Slot> BatchQueues::first_expired(Instant now) const {
-  if (by_queue_deadline_.empty() || by_queue_deadline_.begin()->rank > now) return std::nullopt;
-  return by_queue_deadline_.begin()->index;
+std::optional<Slot> BatchQueues::first_due(Instant now) const {
+  if (by_due_.empty() || by_due_.begin()->rank > now) return std::nullopt;
+  return by_due_.begin()->index;
 }
 
 std::optional<Slot> BatchQueues::first_by_rank() const {

@@ -28,12 +28,16 @@ struct QueuedCall {
   Instant deadline = Instant::never();  // end to end
   Instant queue_deadline =
       Instant::never();  // when it leaves the queue unserved; at or before `deadline`
+  Instant delay_at = Instant::never();  // when it is to go behind others
 };
 
-// Places calls in one order. A call ranks by min(queue deadline, queued + patience) + (level - 1) *
-// ageing: an instant that never changes while it waits, so ageing costs nothing. No call that
-// arrives after that instant can rank before it, which bounds every call's wait whatever the
-// others' deadlines and levels are.
+// Places calls in one order. A call ranks by min(queue deadline, delay, queued + patience) +
+// (level - 1) * ageing: an instant that never changes while it waits, a delay excepted, so ageing
+// costs nothing. No call that arrives after that instant can rank before it, which bounds every
+// call's wait whatever the others' deadlines and levels are: to patience + (level - 1) * ageing,
+// once more patience if it is delayed, and what serving those takes that came until then. While
+// patience is at most ageing, levels are strict but for that: a call passes one of a more urgent
+// level only after it has waited for ageing.
 struct RankRule {
   Duration patience = Duration::s(1);  // what a call without a deadline is taken to have
   Duration ageing = Duration::s(1);    // how long one level may be overtaken by the level above
@@ -72,6 +76,8 @@ class BatchQueues {
   void remove(Slot slot);
   // Ranks a call behind all that are not demoted.
   void demote(Slot slot);
+  // Its delay has come: ranks it as if it had been queued now, without a queue deadline.
+  void delay(Slot slot, Instant now);
   [[nodiscard]] bool demoted(Slot slot) const { return nodes_[slot].rank == kLast; }
 
   [[nodiscard]] const QueuedCall& call(Slot slot) const { return nodes_[slot].call; }
@@ -80,8 +86,8 @@ class BatchQueues {
   [[nodiscard]] uint64_t bytes() const { return bytes_; }
   [[nodiscard]] uint64_t calls_of_level(uint32_t level) const;
   [[nodiscard]] Instant first_rank() const;  // never() when empty
-  // A call whose queue deadline is at or before `now`, the earliest first.
-  [[nodiscard]] std::optional<Slot> first_expired(Instant now) const;
+  // A call whose queue deadline or delay is at or before `now`, the earliest first.
+  [[nodiscard]] std::optional<Slot> first_due(Instant now) const;
   [[nodiscard]] std::optional<Slot> first_by_rank() const;
 
   [[nodiscard]] const RankedSet& keys() const { return key_order_; }  // by their heads
@@ -101,6 +107,9 @@ class BatchQueues {
     uint64_t items = 0;
     RankedSet members;
   };
+  void move(Slot slot, Instant rank);
+  void watch(Slot slot);
+  void unwatch(Slot slot);
   void enter(KeyIndex key, const Ranked& entry);
   void leave(KeyIndex key, const Ranked& entry);
   KeyIndex open_key(uint64_t hash);
@@ -114,7 +123,7 @@ class BatchQueues {
   std::vector<KeyIndex> free_keys_;
   std::pmr::unordered_multimap<uint64_t, KeyIndex> keys_by_hash_;  // looked up, never iterated
   RankedSet key_order_;
-  RankedSet by_queue_deadline_;  // only calls that have one
+  RankedSet by_due_;  // by queue deadline or delay; only calls that have one
   std::vector<uint64_t> calls_by_level_;
   size_t calls_ = 0;
   uint64_t items_ = 0;

@@ -350,7 +350,7 @@ TEST(BatchQueues, AgreeWithASimpleList) {
     ASSERT_EQ(queues.items(), items);
     ASSERT_EQ(queues.bytes(), bytes);
     ASSERT_EQ(queues.first_rank(), first);
-    ASSERT_EQ(queues.first_expired(now).has_value(), expires <= now);
+    ASSERT_EQ(queues.first_due(now).has_value(), expires <= now);
   }
 }
 

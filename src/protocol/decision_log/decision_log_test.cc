@@ -79,7 +79,9 @@ TEST(DecisionLog, ADispatchersSetupIsWrittenAsItWasRead) {
   setup.config.batching.priority_levels = 3;
   setup.config.batching.default_priority_level = 2;
   setup.config.batching.default_policy = {.timeout = Duration::ms(5), .max_queue_size = 9};
-  setup.config.batching.level_policies[3] = {.timeout = Duration::ms(7), .max_queue_size = 1};
+  setup.config.batching.level_policies[3] = {
+      .timeout = Duration::ms(7), .max_queue_size = 1, .timeout_action = TimeoutAction::kDelay};
+  setup.config.batching.preserve_ordering = true;
   setup.limits = {.max_items = 11, .max_bytes = 12};
   setup.curve = LatencyCurve({{.batch_size = 1, .duration = Duration::ns(7), .samples = 3},
                               {.batch_size = 8, .duration = Duration::ns(9), .samples = 4}});

@@ -58,6 +58,12 @@ bool read_word(JsonValue& value, std::optional<T> (*parse)(std::string_view), T&
 bool read_policy_field(std::string_view key, JsonValue& value, QueuePolicy& policy) {
   if (key == "timeout_ns") return read_ns(value, policy.timeout);
   if (key == "max_queue_size") return value.read_uint64(policy.max_queue_size);
+  if (key == "delays") {
+    bool delays = false;
+    const bool ok = value.read_bool(delays);
+    if (delays) policy.timeout_action = TimeoutAction::kDelay;
+    return ok;
+  }
   return unknown(key, value);
 }
 
@@ -78,6 +84,7 @@ bool read_batching(JsonValue& object, BatchingConfig& batching) {
   return object.each_field([&](std::string_view key, JsonValue& value) {
     if (key == "enabled") return value.read_bool(batching.enabled);
     if (key == "max_delay_ns") return read_ns(value, batching.max_delay);
+    if (key == "preserve_ordering") return value.read_bool(batching.preserve_ordering);
     if (key == "priority_levels") return read_uint32(value, batching.priority_levels, kMostLevels);
     if (key == "default_level") {
       return read_uint32(value, batching.default_priority_level, kMostLevels);

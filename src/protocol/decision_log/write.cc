@@ -8,15 +8,17 @@ namespace {
 void write_policy(JsonWriter& json, const QueuePolicy& policy) {
   json.field("timeout_ns", policy.timeout.ns());
   json.field("max_queue_size", policy.max_queue_size);
+  json.field("delays", policy.timeout_action == TimeoutAction::kDelay);
 }
 
 void write_batching(JsonWriter& json, const BatchingConfig& batching) {
   // Every field is named, so that one more does not compile until it is kept; whether a request may
   // override the timeout is decided before it comes here.
-  const auto& [enabled, preferred, delay, levels, level, policy, level_policies] = batching;
+  const auto& [enabled, preferred, delay, ordered, levels, level, policy, level_policies] =
+      batching;
   json.begin_object().field("enabled", enabled).key("preferred_sizes").begin_array();
   for (uint32_t size : preferred) json.number(uint64_t{size});
-  json.end_array().field("max_delay_ns", delay.ns());
+  json.end_array().field("max_delay_ns", delay.ns()).field("preserve_ordering", ordered);
   json.field("priority_levels", uint64_t{levels}).field("default_level", uint64_t{level});
   json.key("default_policy").begin_object();
   write_policy(json, policy);

@@ -20,6 +20,9 @@ void set_tensor(const TensorSpec& spec, Proto& proto) {
 void set_policy(const QueuePolicy& policy, inference::ModelQueuePolicy& proto) {
   proto.set_default_timeout_microseconds(static_cast<uint64_t>(policy.timeout.us()));
   proto.set_allow_timeout_override(policy.allow_override);
+  if (policy.timeout_action == TimeoutAction::kDelay) {
+    proto.set_timeout_action(inference::ModelQueuePolicy::DELAY);
+  }
   proto.set_max_queue_size(static_cast<uint32_t>(policy.max_queue_size));
 }
 
@@ -28,11 +31,13 @@ void set_batching(const BatchingConfig& batching, inference::ModelDynamicBatchin
     proto.add_preferred_batch_size(static_cast<int32_t>(size));
   }
   proto.set_max_queue_delay_microseconds(static_cast<uint64_t>(batching.max_delay.us()));
+  proto.set_preserve_ordering(batching.preserve_ordering);
   proto.set_priority_levels(batching.priority_levels);
   proto.set_default_priority_level(batching.default_priority_level);
   const QueuePolicy none;
   const QueuePolicy& policy = batching.default_policy;
-  if (policy.timeout != none.timeout || policy.max_queue_size != 0 || policy.allow_override) {
+  if (policy.timeout != none.timeout || policy.max_queue_size != 0 || policy.allow_override ||
+      policy.timeout_action != none.timeout_action) {
     set_policy(policy, *proto.mutable_default_queue_policy());
   }
   for (const auto& [level, level_policy] : batching.level_policies) {
@@ -98,7 +103,8 @@ void write_tensor(JsonWriter& json, const TensorSpec& spec) {
 }
 
 void write_policy(JsonWriter& json, const QueuePolicy& policy) {
-  json.begin_object().field("timeout_action", "REJECT");
+  const bool delays = policy.timeout_action == TimeoutAction::kDelay;
+  json.begin_object().field("timeout_action", delays ? "DELAY" : "REJECT");
   json.field("default_timeout_microseconds", policy.timeout.us());
   json.field("allow_timeout_override", policy.allow_override);
   json.field("max_queue_size", policy.max_queue_size).end_object();
@@ -108,7 +114,7 @@ void write_batching(JsonWriter& json, const BatchingConfig& batching) {
   json.key("dynamic_batching").begin_object().key("preferred_batch_size").begin_array();
   for (uint32_t size : batching.preferred_sizes) json.number(uint64_t{size});
   json.end_array().field("max_queue_delay_microseconds", batching.max_delay.us());
-  json.field("preserve_ordering", false);
+  json.field("preserve_ordering", batching.preserve_ordering);
   json.field("priority_levels", uint64_t{batching.priority_levels});
   json.field("default_priority_level", uint64_t{batching.default_priority_level});
   json.key("default_queue_policy");

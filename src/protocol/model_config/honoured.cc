@@ -15,7 +15,7 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 
 // Everything below these paths is read. "*" stands for a map's keys.
-constexpr std::array<std::string_view, 30> kHonoured = {
+constexpr std::array<std::string_view, 21> kHonoured = {
     "name",
     "platform",
     "backend",
@@ -34,16 +34,7 @@ constexpr std::array<std::string_view, 30> kHonoured = {
     "instance_group.name",
     "instance_group.count",
     "default_model_filename",
-    "dynamic_batching.preferred_batch_size",
-    "dynamic_batching.max_queue_delay_microseconds",
-    "dynamic_batching.priority_levels",
-    "dynamic_batching.default_priority_level",
-    "dynamic_batching.default_queue_policy.default_timeout_microseconds",
-    "dynamic_batching.default_queue_policy.allow_timeout_override",
-    "dynamic_batching.default_queue_policy.max_queue_size",
-    "dynamic_batching.priority_queue_policy.*.default_timeout_microseconds",
-    "dynamic_batching.priority_queue_policy.*.allow_timeout_override",
-    "dynamic_batching.priority_queue_policy.*.max_queue_size",
+    "dynamic_batching",
     "optimization.graph",
     "model_warmup",
 };

@@ -45,13 +45,6 @@ TEST(ModelConfig, ReadsWhatIsHonoured) {
 
 TEST(ModelConfig, RefusesByPathWhatIsNotHonoured) {
   EXPECT_NE(error_of("response_cache { enable: true }").find("response_cache"), std::string::npos);
-  EXPECT_NE(error_of("max_batch_size: 2 dynamic_batching { preserve_ordering: true }")
-                .find("dynamic_batching.preserve_ordering"),
-            std::string::npos);
-  EXPECT_NE(error_of("max_batch_size: 2 dynamic_batching { default_queue_policy { "
-                     "timeout_action: DELAY } }")
-                .find("dynamic_batching.default_queue_policy.timeout_action"),
-            std::string::npos);
   EXPECT_NE(error_of("instance_group { kind: KIND_GPU }").find("instance_group.kind: KIND_GPU"),
             std::string::npos);
   EXPECT_NE(error_of("parameters { key: 'x' value { string_value: '1' } }").find("parameters.x"),
@@ -61,6 +54,42 @@ TEST(ModelConfig, RefusesByPathWhatIsNotHonoured) {
   EXPECT_NE(error_of("metric_tags { key: 'team' value: 'a' }").find("metric_tags"),
             std::string::npos);
   EXPECT_NE(error_of("sequence_batching { }").find("sequence_batching"), std::string::npos);
+}
+
+TEST(ModelConfig, ReadsHowQueuesTimeOutAndWhetherAnswersKeepTheirOrder) {
+  const auto delayed = parse_model_config(
+      "max_batch_size: 2 dynamic_batching { priority_levels: 2 default_priority_level: 2 "
+      "default_queue_policy { timeout_action: DELAY default_timeout_microseconds: 5 } "
+      "priority_queue_policy { key: 1 value { max_queue_size: 3 } } }",
+      Unsupported::kRefuse);
+  ASSERT_TRUE(delayed.has_value()) << delayed.error().message;
+  ModelConfig config = delayed->config;
+  EXPECT_EQ(config.batching.default_policy.timeout_action, TimeoutAction::kDelay);
+  EXPECT_EQ(config.batching.level_policies.at(1).timeout_action, TimeoutAction::kReject);
+  encode_model_config(config);
+  EXPECT_NE(config.json.find("\"timeout_action\":\"DELAY\""), std::string::npos);
+  const auto ordered = parse_model_config(
+      "max_batch_size: 2 dynamic_batching { preserve_ordering: true }", Unsupported::kRefuse);
+  ASSERT_TRUE(ordered.has_value()) << ordered.error().message;
+  config = ordered->config;
+  EXPECT_TRUE(config.batching.preserve_ordering);
+  encode_model_config(config);
+  EXPECT_NE(config.json.find("\"preserve_ordering\":true"), std::string::npos);
+}
+
+TEST(ModelConfig, RefusesAnOrderThatPrioritiesOrDelaysWouldBreak) {
+  EXPECT_NE(error_of("max_batch_size: 2 dynamic_batching { preserve_ordering: true "
+                     "priority_levels: 2 default_priority_level: 1 }")
+                .find("one priority level"),
+            std::string::npos);
+  for (const char* policy : {"default_queue_policy { timeout_action: DELAY }",
+                             "priority_levels: 1 default_priority_level: 1 priority_queue_policy { "
+                             "key: 1 value { timeout_action: DELAY } }"}) {
+    EXPECT_NE(error_of("max_batch_size: 2 dynamic_batching { preserve_ordering: true " +
+                       std::string(policy) + " }")
+                  .find("DELAY"),
+              std::string::npos);
+  }
 }
 
 TEST(ModelConfig, WithWarningsTheSameFieldsAreListed) {

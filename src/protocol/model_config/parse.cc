@@ -86,7 +86,27 @@ Result<std::vector<TensorSpec>, LoadFailure> read_tensors(const Protos& protos,
 QueuePolicy read_policy(const inference::ModelQueuePolicy& proto) {
   return {Duration::us(static_cast<int64_t>(
               std::min<uint64_t>(proto.default_timeout_microseconds(), 86'400'000'000))),
-          proto.allow_timeout_override(), proto.max_queue_size()};
+          proto.allow_timeout_override(), proto.max_queue_size(),
+          proto.timeout_action() == inference::ModelQueuePolicy::DELAY ? TimeoutAction::kDelay
+                                                                       : TimeoutAction::kReject};
+}
+
+// Both would answer a request before one that came earlier.
+Result<void, LoadFailure> check_ordering(const BatchingConfig& batching) {
+  if (!batching.preserve_ordering) return {};
+  if (batching.priority_levels > 1) {
+    return fail(wrong("preserve_ordering allows one priority level; priority_levels is " +
+                      std::to_string(batching.priority_levels)));
+  }
+  const auto delays = [](const QueuePolicy& policy) {
+    return policy.timeout_action == TimeoutAction::kDelay;
+  };
+  if (delays(batching.default_policy) ||
+      std::ranges::any_of(batching.level_policies, delays,
+                          [](const auto& entry) -> const auto& { return entry.second; })) {
+    return fail(wrong("preserve_ordering does not allow timeout_action DELAY"));
+  }
+  return {};
 }
 
 Result<BatchingConfig, LoadFailure> read_batching(const inference::ModelConfig& proto) {
@@ -130,6 +150,8 @@ Result<BatchingConfig, LoadFailure> read_batching(const inference::ModelConfig& 
     }
     batching.level_policies[static_cast<uint32_t>(level)] = read_policy(policy);
   }
+  batching.preserve_ordering = dynamic.preserve_ordering();
+  BATON_TRY(check_ordering(batching));
   return batching;
 }
 

@@ -16,6 +16,7 @@ const std::vector<std::string>& list(const KeyValue& value) {
   return std::get<std::vector<std::string>>(value);
 }
 
+constexpr uint64_t kHourMs = 3'600'000;
 constexpr uint64_t kDayMs = 86'400'000;
 constexpr uint64_t kTiB = 1ULL << 40;
 
@@ -108,6 +109,10 @@ std::vector<Key> make_limit_keys() {
       {"limits.in_flight_bytes", KeyType::kBytes, "2GiB", "Bodies of requests in flight.",
        [](ServerConfig& c, const KeyValue& v) { c.limits.max_in_flight_bytes = number(v); }, 1024,
        kTiB},
+      {"limits.priority_ageing", KeyType::kDuration, "1s",
+       "How long requests of one priority level may be overtaken by those of the level above.",
+       [](ServerConfig& c, const KeyValue& v) { c.limits.priority_ageing = std::get<Duration>(v); },
+       1, kHourMs},
       {"limits.answer_bytes", KeyType::kBytes, "1GiB",
        "Answers that clients have not taken yet, whole server; an answer above it becomes 503.",
        [](ServerConfig& c, const KeyValue& v) { c.limits.max_answer_bytes = number(v); }, 1024,

@@ -101,6 +101,13 @@ DecisionReason reason_of(RunOutcome outcome) {
   return kReasons[static_cast<size_t>(outcome)];
 }
 
+// Where answers keep their order, batches are formed in it: another one would only hold them back.
+policy::RankRule queue_order(const DispatcherOptions& options) {
+  policy::RankRule rule = options.rank;
+  if (options.config.batching.preserve_ordering) rule.patience = Duration();
+  return rule;
+}
+
 }  // namespace
 
 template <class Make>
@@ -119,7 +126,7 @@ ModelDispatcher::ModelDispatcher(DispatcherOptions options, ports::DecisionSink&
       decisions_(decisions),
       inputs_recorded_(decisions.takes_inputs()),
       texts_(refusal_texts(options_)),
-      queues_(options_.rank),
+      queues_(queue_order(options_)),
       curve_(options_.curve),
       instances_(std::max(options_.config.instance_count, 1U)),
       batch_totals_(rules_.max_items) {
@@ -156,8 +163,13 @@ policy::QueuedCall ModelDispatcher::describe(const InferRequest& request, Instan
   call.queued = now;
   call.deadline = request.context.deadline;
   call.queue_deadline = call.deadline;
-  const Duration timeout = level_policy(call.level).timeout;
-  if (timeout > Duration()) call.queue_deadline = std::min(call.deadline, now + timeout);
+  const QueuePolicy& policy = level_policy(call.level);
+  if (policy.timeout <= Duration()) return call;
+  if (policy.timeout_action == TimeoutAction::kDelay) {
+    call.delay_at = now + policy.timeout;
+  } else {
+    call.queue_deadline = std::min(call.deadline, now + policy.timeout);
+  }
   return call;
 }
 
@@ -213,6 +225,7 @@ ports::Submitted ModelDispatcher::submit(ports::DispatchedCall& call, Instant no
   call.timings.queued = now;
   slots_[slot] = {.call = std::move(call), .state = SlotState::kQueued};
   queues_.push(slot, queued, request.batch_key, key);
+  if (ordered()) order_.enter(queued.sequence, slot);
 
   const Wake wake = wake_one();
   out.wake = wake.wake;
@@ -314,6 +327,7 @@ ports::NextBatch ModelDispatcher::next(ports::InstanceIndex instance, Instant no
   enter([&] { return DecisionInput{.kind = InputKind::kNext, .instance = instance}; });
   BATON_CHECK(instances_[instance].state != InstanceState::kBusy && !batch.formed());
   expire(ended);
+  release(ended);
   policy::demote_hopeless(queues_, outlook(), now);
   const policy::BatchChoice choice = policy::choose_batch(queues_, rules_, outlook(), now);
   Instance& asker = instances_[instance];
@@ -376,8 +390,17 @@ void ModelDispatcher::fill(ports::InstanceIndex instance, const policy::BatchCho
 }
 
 void ModelDispatcher::expire(std::vector<ports::EndedCall>& ended) {
-  while (const auto slot = queues_.first_expired(now_)) {
-    end_queued(*slot, EndReason::kDeadlineQueued, ended);
+  while (const auto slot = queues_.first_due(now_)) {
+    if (queues_.call(*slot).queue_deadline <= now_) {
+      end_queued(*slot, EndReason::kDeadlineQueued, ended);
+      continue;
+    }
+    queues_.delay(*slot, now_);
+    const InferRequest& request = *slots_[*slot].call.call.request;
+    record({.kind = DecisionKind::kRequeue,
+            .reason = DecisionReason::kQueueTimeout,
+            .request = request.context.id,
+            .items = request.items});
   }
 }
 
@@ -387,6 +410,7 @@ void ModelDispatcher::end_queued(policy::Slot slot, EndReason reason,
   const uint64_t items = queues_.call(slot).items;
   const RequestId request = queued.call.call.request->context.id;
   queues_.remove(slot);
+  if (ordered()) order_.leave(queued.call.id.value() >> kSlotBits);
   ports::EndedCall& end = ended.emplace_back(std::move(queued.call));
   end.call.timings.ended = now_;
   end.end.reason = reason;
@@ -415,15 +439,17 @@ void ModelDispatcher::finish(ports::InstanceIndex instance, ports::Batch& batch,
   for (size_t i = 0; i < batch.members.size(); ++i) {
     const policy::Slot slot = slot_of(batch.members[i].id);
     const bool live = slots_[slot].state == SlotState::kRunning;
-    if (live) --running_;
     if (live && retry) {
+      --running_;
       requeue_alone(slot);
       continue;
     }
-    slots_[slot] = {};
-    free_slots_.push_back(slot);
-    if (!live) continue;
-    ports::EndedCall& end = ended.emplace_back(std::move(batch.members[i]));
+    if (!live) {
+      slots_[slot] = {};
+      free_slots_.push_back(slot);
+      continue;
+    }
+    ports::EndedCall end{std::move(batch.members[i]), {}};
     end.call.timings.ended = now;
     if (outcome) {
       end.end.result = std::move(outcome->results[i]);
@@ -437,6 +463,7 @@ void ModelDispatcher::finish(ports::InstanceIndex instance, ports::Batch& batch,
       if (batch.members.size() == 1) end.end.refusal.message = outcome.error().message;
     }
     end.end.timings = end.call.timings;
+    end_answered(slot, std::move(end), ended);
   }
 
   runner.state = InstanceState::kAsking;
@@ -450,6 +477,55 @@ void ModelDispatcher::finish(ports::InstanceIndex instance, ports::Batch& batch,
           .instance = instance,
           .items = batch.items,
           .detail = batch.number});
+  release(ended);
+}
+
+void ModelDispatcher::end_answered(policy::Slot slot, ports::EndedCall end,
+                                   std::vector<ports::EndedCall>& ended) {
+  if (!ordered()) {
+    --running_;
+    slots_[slot] = {};
+    free_slots_.push_back(slot);
+    ended.push_back(std::move(end));
+    return;
+  }
+  slots_[slot].state = SlotState::kHeld;
+  if (held_.size() < slots_.size()) held_.resize(slots_.size());
+  order_.answered(end.call.id.value() >> kSlotBits);
+  held_[slot] = std::move(end);
+}
+
+// Without the answer that it has.
+void ModelDispatcher::end_held(policy::Slot slot, EndReason reason,
+                               std::vector<ports::EndedCall>& ended) {
+  --running_;
+  order_.leave(slots_[slot].call.id.value() >> kSlotBits);
+  ports::EndedCall& end = ended.emplace_back(std::move(held_[slot]));
+  end.end.reason = reason;
+  end.end.result = {};
+  end.end.refusal.reason = reason;
+  end.call.timings.ended = now_;
+  end.end.timings = end.call.timings;
+  slots_[slot] = {};
+  held_[slot] = {};
+  free_slots_.push_back(slot);
+  const InferRequest& request = *end.call.call.request;
+  record({.kind = is_deadline(reason) ? DecisionKind::kExpire : DecisionKind::kCancel,
+          .reason = reason_of(reason),
+          .request = request.context.id,
+          .items = request.items});
+}
+
+// What no earlier call holds back any more.
+void ModelDispatcher::release(std::vector<ports::EndedCall>& ended) {
+  if (!ordered()) return;
+  while (const auto slot = order_.take_next()) {
+    --running_;
+    ended.push_back(std::move(held_[*slot]));
+    held_[*slot] = {};
+    slots_[*slot] = {};
+    free_slots_.push_back(*slot);
+  }
 }
 
 // A batch may fail by one member's values: the others are not to suffer for it, however often that
@@ -466,6 +542,7 @@ void ModelDispatcher::requeue_alone(policy::Slot slot) {
   policy::QueuedCall queued = describe(request, call.call.timings.queued);
   queued.sequence = call.call.id.value() >> kSlotBits;
   queued.queue_deadline = queued.deadline;
+  queued.delay_at = Instant::never();
   call.state = SlotState::kQueued;
   call.alone = true;
   queues_.push(slot, queued, queued.sequence, policy::kNoKey);
@@ -490,12 +567,19 @@ ports::Dispatcher::Aborted ModelDispatcher::abort(ports::CallId id, EndReason re
   CallSlot& found = slots_[slot];
   if (found.state == SlotState::kQueued) {
     end_queued(slot, reason, ended);
+    release(ended);
+    return {.reached = true};
+  }
+  if (found.state == SlotState::kHeld && scope == ports::AbortScope::kAlsoRunning) {
+    end_held(slot, reason, ended);
+    release(ended);
     return {.reached = true};
   }
   if (found.state != SlotState::kRunning || scope == ports::AbortScope::kOnlyQueued) return {};
 
   found.state = SlotState::kAborted;
   --running_;
+  if (ordered()) order_.leave(found.call.id.value() >> kSlotBits);
   Instance& runner = instances_[found.instance];
   --runner.live_members;
   ports::EndedCall& end = ended.emplace_back(found.call);  // the batch keeps its own
@@ -508,6 +592,7 @@ ports::Dispatcher::Aborted ModelDispatcher::abort(ports::CallId id, EndReason re
           .instance = found.instance,
           .request = end.call.call.request->context.id,
           .items = end.call.call.request->items});
+  release(ended);
   return {.reached = true, .terminate = runner.live_members == 0, .instance = found.instance};
 }
 
@@ -526,6 +611,7 @@ void ModelDispatcher::close(EndReason reason, Instant now, std::vector<ports::En
   enter([&] { return DecisionInput{.kind = InputKind::kClose, .end = reason}; });
   refuse_from_now(reason);
   while (const auto slot = queues_.first_by_rank()) end_queued(*slot, reason, ended);
+  release(ended);
 }
 
 void ModelDispatcher::learn(uint64_t items, Duration duration) {

@@ -10,6 +10,7 @@
 #include "domain/latency_curve.h"
 #include "domain/model.h"
 #include "policy/batching/form_batch.h"
+#include "policy/batching/release_order.h"
 #include "policy/estimate/arrival_rate.h"
 #include "policy/estimate/latency_fit.h"
 #include "policy/estimate/size_trial.h"
@@ -51,14 +52,18 @@ class ModelDispatcher final : public ports::Dispatcher {
   [[nodiscard]] std::vector<BatchSizeTotals> batch_totals() const override {
     return batch_totals_.nonzero();
   }
-  [[nodiscard]] Instant most_urgent() const override { return queues_.first_rank(); }
+  [[nodiscard]] Instant most_urgent() const override {
+    // Those that are served in order rank by their arrival.
+    return ordered() ? queues_.first_rank() + options_.rank.patience : queues_.first_rank();
+  }
   [[nodiscard]] const std::string& refusal_text(DecisionReason limit) const override;
 
   [[nodiscard]] uint64_t queued_items() const { return queues_.items(); }
   [[nodiscard]] LatencyCurve curve() const override { return curve_.curve(); }
 
  private:
-  enum class SlotState : uint8_t { kFree, kQueued, kRunning, kAborted };
+  // kHeld: has its answer, which waits for those of earlier calls.
+  enum class SlotState : uint8_t { kFree, kQueued, kRunning, kAborted, kHeld };
   struct CallSlot {
     ports::DispatchedCall call;
     SlotState state = SlotState::kFree;
@@ -96,6 +101,11 @@ class ModelDispatcher final : public ports::Dispatcher {
   size_t count(InstanceState state) const;
   void expire(std::vector<ports::EndedCall>& ended);
   void fill(ports::InstanceIndex instance, const policy::BatchChoice& choice, ports::Batch& batch);
+  // Ends a call that has its answer, or holds it back while earlier ones have none.
+  void end_answered(policy::Slot slot, ports::EndedCall end, std::vector<ports::EndedCall>& ended);
+  void end_held(policy::Slot slot, EndReason reason, std::vector<ports::EndedCall>& ended);
+  void release(std::vector<ports::EndedCall>& ended);
+  [[nodiscard]] bool ordered() const { return options_.config.batching.preserve_ordering; }
   void end_queued(policy::Slot slot, EndReason reason, std::vector<ports::EndedCall>& ended);
   [[nodiscard]] bool retries_alone(
       const ports::Batch& batch,
@@ -120,6 +130,9 @@ class ModelDispatcher final : public ports::Dispatcher {
   policy::CurveTracker curve_;
   policy::SizeTrial trial_;
   double seconds_per_item_ = 0;  // as served, EWMA; for advice when there is no curve
+
+  policy::ReleaseOrder order_;          // with preserve_ordering alone
+  std::vector<ports::EndedCall> held_;  // by slot, as far as there was one
 
   std::vector<CallSlot> slots_;
   std::vector<policy::Slot> free_slots_;

@@ -122,6 +122,132 @@ TEST_F(Dispatcher, CountsTheRunsOfEachBatchSize) {
   EXPECT_EQ(totals[1].output_ns, 4'000U);
 }
 
+TEST_F(Dispatcher, TheLowestLevelWaitsNoLongerThanItsAgeingUnderAFlood) {
+  options.config.batching.priority_levels = 3;
+  options.config.batching.default_priority_level = 1;
+  options.rank = {.patience = Duration::ms(100), .ageing = Duration::ms(100)};
+  options.limits.max_items = 64;
+  make();
+  InferRequest lowest;
+  lowest.context.priority = 3;
+  for (int i = 0; i < 32; ++i) submit();  // waits already
+  const Instant came = now;
+  const uint64_t number = requests + 1;
+  ASSERT_TRUE(submit(lowest).accepted);
+  const Duration run = Duration::ms(10);  // 8 rows, while 16 come
+  Instant began = Instant::never();
+  while (began.is_never() && now - came < Duration::s(5)) {
+    ask();
+    for (const auto& member : batches[0].members) {
+      if (member.call.request->context.id.value() == number) began = now;
+    }
+    for (int i = 0; i < 16; ++i) submit();
+    now = now + run;
+    finish();
+  }
+  // Patience, two levels of ageing, and what 64 rows take.
+  EXPECT_LE(began - came, Duration::ms(100 + 2 * 100 + 8 * 10));
+  EXPECT_GE(began - came, Duration::ms(2 * 100)) << "levels are strict until then";
+}
+
+TEST_F(Dispatcher, AQueueTimeoutThatDelaysPutsTheCallBehindThoseThatWait) {
+  options.config.max_batch_size = 1;
+  options.config.batching.default_policy = {.timeout = Duration::ms(5),
+                                            .timeout_action = TimeoutAction::kDelay};
+  make();
+  submit();
+  ask();  // runs
+  const auto first = submit();
+  EXPECT_TRUE(first.queue_deadline.is_never()) << "it does not end by it";
+  now = now + Duration::ms(4);
+  submit();
+  now = now + Duration::ms(2);
+  finish();
+  ask();
+  ASSERT_EQ(batches[0].members.size(), 1U);
+  EXPECT_EQ(batches[0].members[0].call.request->context.id, RequestId(3));
+  EXPECT_EQ(decisions.count(DecisionKind::kRequeue), 1U);
+  now = now + Duration::s(1);
+  finish();
+  ask();
+  EXPECT_EQ(batches[0].members[0].call.request->context.id, RequestId(2)) << "once only";
+  finish();
+  EXPECT_EQ(ended.size(), 3U);
+}
+
+TEST_F(Dispatcher, AnExpiredCallOfADelayingQueueNeverRuns) {
+  options.config.batching.default_policy = {.timeout = Duration::ms(5),
+                                            .timeout_action = TimeoutAction::kDelay};
+  make();
+  submit(with_deadline(now + Duration::ms(8)));
+  now = now + Duration::ms(9);
+  ask();
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0].end.reason, EndReason::kDeadlineQueued);
+  EXPECT_TRUE(batches[0].members.empty());
+}
+
+struct OrderedDispatcher : Dispatcher {
+  OrderedDispatcher() {
+    options.config.batching.preserve_ordering = true;
+    options.config.max_batch_size = 1;
+    options.config.instance_count = 2;
+    make();
+    calls = {submit().id, submit().id};
+    ask(0);
+    ask(1);
+  }
+  std::vector<uint64_t> order() {
+    std::vector<uint64_t> numbers;
+    for (const auto& end : ended) numbers.push_back(end.call.call.request->context.id.value());
+    return numbers;
+  }
+  std::vector<ports::CallId> calls;
+};
+
+TEST_F(OrderedDispatcher, AnAnswerWaitsForThoseOfEarlierCalls) {  // core#520
+  finish(1);
+  EXPECT_TRUE(ended.empty());
+  EXPECT_EQ(dispatcher->running_calls(), 2U) << "it has not left";
+  finish(0);
+  EXPECT_EQ(order(), (std::vector<uint64_t>{1, 2}));
+  EXPECT_EQ(dispatcher->running_calls(), 0U);
+}
+
+TEST_F(OrderedDispatcher, AnEarlierCallThatGoesLetsTheAnswerLeave) {
+  finish(1);
+  dispatcher->abort(calls[0], EndReason::kClientGone, AbortScope::kAlsoRunning, now, ended);
+  EXPECT_EQ(order(), (std::vector<uint64_t>{1, 2}));
+  EXPECT_EQ(ended[1].end.reason, EndReason::kOk);
+  finish(0);
+  EXPECT_EQ(ended.size(), 2U);
+}
+
+TEST_F(OrderedDispatcher, AnAnswerThatIsHeldBackMayMissItsDeadline) {
+  finish(1);
+  const auto aborted = dispatcher->abort(calls[1], EndReason::kDeadlineRunning,
+                                         AbortScope::kAlsoRunning, now, ended);
+  EXPECT_TRUE(aborted.reached);
+  EXPECT_FALSE(aborted.terminate);
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0].end.reason, EndReason::kDeadlineRunning);
+  finish(0);
+  EXPECT_EQ(order(), (std::vector<uint64_t>{2, 1}));
+}
+
+TEST_F(OrderedDispatcher, BatchesAreFormedInTheOrderOfArrival) {
+  submit(with_deadline(now + Duration::s(9)));
+  submit(with_deadline(now + Duration::ms(50)));
+  finish(0);
+  ask(0);
+  EXPECT_EQ(batches[0].members[0].call.request->context.id, RequestId(3));
+  finish(0);
+  finish(1);
+  ask(1);
+  finish(1);
+  EXPECT_EQ(order(), (std::vector<uint64_t>{1, 2, 3, 4}));
+}
+
 TEST_F(Dispatcher, WakesOneInstanceForWhatOneBatchTakes) {
   options.config.instance_count = 2;
   make();
