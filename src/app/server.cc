@@ -25,6 +25,7 @@
 #include "adapters/log/log_writer.h"
 #include "adapters/onnx/ort_library.h"
 #include "adapters/repository/folder_repository.h"
+#include "adapters/shared_memory/system_shared_memory.h"
 #include "adapters/sqlite/sqlite_store.h"
 #include "app/engine_factory.h"
 #include "app/signals.h"
@@ -101,6 +102,7 @@ class Server {
   std::unique_ptr<adapters::log::LogWriter> decision_log_;
   std::unique_ptr<service::AccessControl> access_;
   ByteBudget answers_;
+  std::unique_ptr<adapters::SystemSharedMemory> shared_memory_;  // null: not offered
   service::Telemetry telemetry_;
   adapters::ControlLoop controller_{clock_};
   std::unique_ptr<ports::ModelRepository> repository_;
@@ -203,12 +205,17 @@ void Server::make_workers() {
   options.limits.max_bytes =
       std::max(config().limits.max_in_flight_bytes / count, config().limits.max_body_bytes);
   options.max_timeout = config().limits.max_timeout;
+  options.shared_input_bytes_max = config().limits.max_body_bytes;
+  if (const uint64_t most = config().limits.max_shared_memory_bytes; most > 0) {
+    shared_memory_ =
+        std::make_unique<adapters::SystemSharedMemory>(adapters::SharedMemoryLimits{.bytes = most});
+  }
   for (size_t i = 0; i < count; ++i) {
     options.worker = i;
     workers_.push_back(std::make_unique<Worker>(
         WorkerPorts{clock_, *fleet_, telemetry_, &answers_, json_readers_.get(),
                     json_writers_.get(), access_.get(), access_log_.get(), decision_log_ != nullptr,
-                    config().limits.max_body_bytes},
+                    config().limits.max_body_bytes, shared_memory_.get()},
         options));
   }
 }

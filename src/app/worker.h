@@ -27,6 +27,7 @@ struct WorkerPorts {
   ports::LogSink* access_log = nullptr;
   bool decisions_to_file = false;
   uint64_t body_bytes_max = 0;
+  ports::SharedMemory* shared_memory = nullptr;
 };
 
 // One gateway worker: its loop, its gateway and its fronts, on a thread of its own.

@@ -52,8 +52,9 @@ inline constexpr size_t kMostNameBytes = 1024;
 
 struct RequestedOutput {
   std::string name;
-  bool binary = false;          // HTTP: raw bytes behind the JSON
-  uint32_t classification = 0;  // 0: the tensor itself
+  bool binary = false;                         // HTTP: raw bytes behind the JSON
+  uint32_t classification = 0;                 // 0: the tensor itself
+  std::shared_ptr<const MemoryPlace> place{};  // where it is to be written; null: into the answer
 };
 
 struct InferRequest {

@@ -32,6 +32,7 @@ struct LimitsConfig {
   uint64_t max_answer_bytes = 1ULL << 30;     // that clients have not taken yet, whole server
   Duration write_stall = Duration::s(20);     // in which a client takes some of its answer
   QueueLimits queue;                          // of each model version
+  uint64_t max_shared_memory_bytes = 0;       // of all registered regions; 0: not offered
   Duration priority_ageing = Duration::s(1);  // how long a level may be overtaken by the one above
   Duration max_timeout = Duration::s(3600);   // of a request without a deadline, and the longest
 };

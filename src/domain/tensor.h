@@ -21,6 +21,13 @@ using Shape = std::vector<int64_t>;
 // "[1,-1,3]"
 [[nodiscard]] std::string shape_text(std::span<const int64_t> shape);
 
+// Where a tensor stands in a region of shared memory that clients call by a name.
+struct MemoryPlace {
+  std::string region;
+  uint64_t bytes = 0;
+  uint64_t offset = 0;  // from the region's beginning
+};
+
 // A tensor by value of its description and by view of its bytes. Elements are row-major and
 // little-endian; BYTES elements are a 32-bit length followed by that many bytes. Whoever made the
 // view has checked that it holds exactly the shape's elements.
@@ -29,6 +36,8 @@ struct Tensor {
   DataType type = DataType::kFp32;
   Shape shape;
   std::span<const std::byte> data;
+  // In shared memory: of an input `data` is null until it has been read, of an output afterwards.
+  std::shared_ptr<const MemoryPlace> place{};
 };
 
 // Keeps views alive: a request body, a decoded buffer, a pooled output buffer.

@@ -16,6 +16,7 @@
 #include "domain/model.h"
 #include "domain/request.h"
 #include "domain/statistics.h"
+#include "ports/shared_memory.h"
 
 namespace baton::ports {
 
@@ -92,6 +93,8 @@ class InferenceFront {
   // An empty name asks for all models. Errors: kNotFound; kInvalid where nothing is ready.
   [[nodiscard]] virtual Result<std::vector<ModelStatistics>, Refusal> statistics(
       std::string_view model, std::optional<int64_t> version) = 0;
+  // Null: it is not offered.
+  [[nodiscard]] virtual SharedMemory* shared_memory() = 0;
 };
 
 }  // namespace baton::ports

@@ -147,12 +147,17 @@ def test_a_bad_request_is_invalid(stub, change):
 
 def test_what_is_not_offered_has_one_code_over_both_protocols(stub, general):
     request = pair()
-    request.inputs[0].parameters["shared_memory_region"].string_param = "x"
+    for item in request.inputs:
+        item.ClearField("contents")
+        item.parameters["shared_memory_region"].string_param = "x"
+        item.parameters["shared_memory_byte_size"].int64_param = 64
+    request.ClearField("raw_input_contents")
     _, _, error = refused(stub, request)
-    inputs = [{"name": name, "datatype": "INT32", "shape": [1, 16], "parameters": {"shared_memory_region": "x"}}
+    place = {"shared_memory_region": "x", "shared_memory_byte_size": 64}
+    inputs = [{"name": name, "datatype": "INT32", "shape": [1, 16], "parameters": place}
               for name in ("INPUT0", "INPUT1")]
     over_rest = json.loads(general.infer("simple", {"inputs": inputs}).body)["reason"]
-    assert dict(error.trailing_metadata())["baton-reason"] == over_rest
+    assert dict(error.trailing_metadata())["baton-reason"] == over_rest == "unsupported"
 
 
 def test_values_beyond_a_small_type_are_invalid(stub):
@@ -203,7 +208,7 @@ def test_requested_outputs_and_ids(stub):
 
 
 @pytest.mark.parametrize("method", ["RepositoryIndex", "RepositoryModelLoad", "RepositoryModelUnload",
-                                    "SystemSharedMemoryStatus", "CudaSharedMemoryStatus",
+                                    "SystemSharedMemoryStatus", "CudaSharedMemoryRegister",
                                     "TraceSetting", "LogSettings"])
 def test_what_is_not_offered_is_unimplemented(stub, method):
     names = {"TraceSetting": "TraceSettingRequest", "LogSettings": "LogSettingsRequest"}

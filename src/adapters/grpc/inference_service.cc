@@ -1,5 +1,6 @@
 #include "adapters/grpc/inference_service.h"
 
+#include "adapters/grpc/shared_memory_methods.h"
 #include "adapters/grpc/statistics_methods.h"
 #include "baton_inference.pb.h"
 #include "protocol/oip_proto/infer_message.h"
@@ -93,18 +94,14 @@ void add_inference_methods(MethodTable& methods) {
   methods.offered[service + "ModelConfig"] =
       unary<ModelConfigRequest, ModelConfigResponse>(model_config);
   add_statistics_methods(methods);
+  add_shared_memory_methods(methods);
   for (const auto& [method, what] : std::map<std::string, std::string>{
            {"RepositoryIndex", "the repository index"},
            {"RepositoryModelLoad", "loading of models by clients"},
            {"RepositoryModelUnload", "unloading of models by clients"},
            {"TraceSetting", "the trace extension"},
            {"LogSettings", "the logging extension"},
-           {"SystemSharedMemoryStatus", "system shared memory"},
-           {"SystemSharedMemoryRegister", "system shared memory"},
-           {"SystemSharedMemoryUnregister", "system shared memory"},
-           {"CudaSharedMemoryStatus", "CUDA shared memory"},
            {"CudaSharedMemoryRegister", "CUDA shared memory"},
-           {"CudaSharedMemoryUnregister", "CUDA shared memory"},
        }) {
     methods.not_offered[service + method] = what;
   }

@@ -94,6 +94,7 @@ class FakeFront final : public ports::InferenceFront {
                                                            std::optional<int64_t>) override {
     return std::vector{ModelStatistics{.model = std::string(name), .version = 2}};
   }
+  ports::SharedMemory* shared_memory() override { return nullptr; }
 
   std::string key;  // empty: everybody is let in
   std::atomic<bool> ready{true};

@@ -16,6 +16,20 @@ constexpr size_t kMostDims = 64;
 constexpr const char* kWrongClassification =
     "the parameter \"classification\" is a positive integer";
 
+// The shared_memory_* parameters of a tensor.
+struct PendingPlace {
+  std::optional<std::string> region;
+  std::optional<uint64_t> bytes;
+  std::optional<uint64_t> offset;
+
+  [[nodiscard]] bool given() const { return region || bytes || offset; }
+  [[nodiscard]] std::shared_ptr<const MemoryPlace> made() const {
+    if (!given()) return nullptr;
+    return std::make_shared<const MemoryPlace>(
+        MemoryPlace{region.value_or(""), bytes.value_or(0), offset.value_or(0)});
+  }
+};
+
 // One entry of "inputs" while it is read. JSON data lands in the shared buffer at an offset, since
 // the buffer may move.
 struct PendingInput {
@@ -28,6 +42,7 @@ struct PendingInput {
   size_t json_begin = 0;
   size_t json_end = 0;
   std::optional<uint64_t> binary_size;
+  PendingPlace place;
 };
 
 std::string label_of(const PendingInput& input) {
@@ -142,6 +157,11 @@ class RequestReader {
       if (!input.has_name) return element.fail("an input has no \"name\"");
       if (!input.has_type) return element.fail(label_of(input) + " has no \"datatype\"");
       if (!input.has_shape) return element.fail(label_of(input) + " has no \"shape\"");
+      if (!check_place(input.place, element)) return element.within(label_of(input));
+      if (input.place.given() && (input.has_data || input.binary_size)) {
+        return element.fail(label_of(input) + " stands in shared memory and in the request");
+      }
+      input.tensor.place = input.place.made();
       inputs_.push_back(std::move(input));
       return true;
     });
@@ -201,11 +221,21 @@ class RequestReader {
   bool read_input_parameters(PendingInput& input, JsonValue& object) {
     return object.each_field([&](std::string_view key, JsonValue& value) {
       if (key == "binary_data_size") return read_count(value, key, input.binary_size);
-      if (key.starts_with("shared_memory_")) {
-        return not_offered(value, "\"" + std::string(key) + "\": shared memory is not offered");
-      }
-      return true;
+      return read_place(input.place, key, value);
     });
+  }
+
+  // True for other keys, which it leaves.
+  static bool read_place(PendingPlace& place, std::string_view key, JsonValue& value) {
+    if (key == "shared_memory_byte_size") return read_count(value, key, place.bytes);
+    if (key == "shared_memory_offset") return read_count(value, key, place.offset);
+    if (key != "shared_memory_region") return true;
+    return read_name(value, place.region.emplace()) || value.within("\"shared_memory_region\"");
+  }
+  static bool check_place(const PendingPlace& place, JsonValue& value) {
+    if (!place.given() || (place.region && place.bytes && !place.region->empty())) return true;
+    return value.fail(
+        "shared memory needs \"shared_memory_region\" and \"shared_memory_byte_size\"");
   }
 
   bool read_outputs(JsonValue& array) {
@@ -214,15 +244,21 @@ class RequestReader {
       if (outputs.size() == kMostTensors) return element.fail("\"outputs\" has too many entries");
       RequestedOutput output;
       std::optional<bool> binary;
+      PendingPlace place;
       const bool ok = element.each_field([&](std::string_view key, JsonValue& value) {
         if (key == "name") return read_name(value, output.name);
         if (key == "parameters") {
-          return read_output_parameters(value, binary, output.classification);
+          return read_output_parameters(value, binary, output.classification, place);
         }
         return true;
       });
       if (!ok) return false;
       if (output.name.empty()) return element.fail("an output has no \"name\"");
+      if (!check_place(place, element)) return false;
+      if (place.given() && output.classification > 0) {
+        return element.fail("classes of an output are not written to shared memory");
+      }
+      output.place = place.made();
       explicit_binary_.push_back(binary);
       outputs.push_back(std::move(output));
       return true;
@@ -230,7 +266,7 @@ class RequestReader {
   }
 
   bool read_output_parameters(JsonValue& object, std::optional<bool>& binary,
-                              uint32_t& classification) {
+                              uint32_t& classification, PendingPlace& place) {
     return object.each_field([&](std::string_view key, JsonValue& value) {
       if (key == "binary_data") {
         bool flag = false;
@@ -245,10 +281,7 @@ class RequestReader {
         classification = static_cast<uint32_t>(std::min<uint64_t>(count, UINT32_MAX));
         return true;
       }
-      if (key.starts_with("shared_memory_")) {
-        return not_offered(value, "\"" + std::string(key) + "\": shared memory is not offered");
-      }
-      return true;
+      return read_place(place, key, value);
     });
   }
 
@@ -301,6 +334,7 @@ class DataBinder {
       : binary_(binary), json_data_(json_data) {}
 
   Result<void, Refusal> bind(PendingInput& input) {
+    if (input.tensor.place) return {};  // read later
     if (input.binary_size && input.has_data) {
       return fail(invalid(label_of(input) + " has both \"data\" and \"binary_data_size\""));
     }

@@ -126,7 +126,13 @@ Result<EncodedResponse, Refusal> encode_infer_response(const InferRequest& reque
     json.field("datatype", data_type_name(output.type)).key("shape").begin_array();
     for (int64_t dim : output.shape) json.number(dim);
     json.end_array();
-    if (wants_binary(request, output.name)) {
+    if (output.place) {
+      json.key("parameters").begin_object();
+      json.field("shared_memory_region", output.place->region);
+      json.field("shared_memory_byte_size", output.place->bytes);
+      if (output.place->offset != 0) json.field("shared_memory_offset", output.place->offset);
+      json.end_object();
+    } else if (wants_binary(request, output.name)) {
       json.key("parameters").begin_object();
       json.field("binary_data_size", output.data.size()).end_object();
       encoded.binary.push_back(output.data);

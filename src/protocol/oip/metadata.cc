@@ -68,16 +68,19 @@ int64_t retry_after_seconds(const Refusal& refusal) {
   return (refusal.retry_after.ms() + 999) / 1000;
 }
 
-std::span<const std::string_view> extensions() {
-  return kExtensions;
+std::vector<std::string_view> extensions(bool shared_memory) {
+  std::vector<std::string_view> found(kExtensions.begin(), kExtensions.end());
+  if (shared_memory) found.emplace_back("system_shared_memory");
+  return found;
 }
 
-std::string server_metadata_json(std::string_view version) {
+std::string server_metadata_json(std::string_view version,
+                                 std::span<const std::string_view> extensions) {
   std::string out;
   JsonWriter json(out);
   json.begin_object().field("name", "baton").field("version", version);
   json.key("extensions").begin_array();
-  for (std::string_view extension : kExtensions) json.string(extension);
+  for (std::string_view extension : extensions) json.string(extension);
   json.end_array().end_object();
   return out;
 }

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "domain/end_reason.h"
 #include "domain/model.h"
@@ -17,8 +18,9 @@ namespace baton::protocol::oip {
 [[nodiscard]] int64_t retry_after_seconds(const Refusal& refusal);
 
 // Names of the protocol extensions that are offered.
-[[nodiscard]] std::span<const std::string_view> extensions();
-[[nodiscard]] std::string server_metadata_json(std::string_view version);
+[[nodiscard]] std::vector<std::string_view> extensions(bool shared_memory);
+[[nodiscard]] std::string server_metadata_json(std::string_view version,
+                                               std::span<const std::string_view> extensions);
 // `versions` ascend. Shapes include the batch dimension as -1 where the model batches.
 [[nodiscard]] std::string model_metadata_json(const ModelConfig& config,
                                               std::span<const int64_t> versions);

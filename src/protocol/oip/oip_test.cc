@@ -210,6 +210,39 @@ TEST(InferRequest, ReadsHowManyClassesAnOutputHas) {
   }
 }
 
+TEST(InferRequest, ReadsWhereTensorsStandInSharedMemory) {
+  const Body body(
+      R"({"inputs":[{"name":"x","datatype":"FP32","shape":[2],"parameters":)"
+      R"({"shared_memory_region":"r","shared_memory_byte_size":8,"shared_memory_offset":4}}],)"
+      R"("outputs":[{"name":"y","parameters":)"
+      R"({"shared_memory_region":"s","shared_memory_byte_size":9}}]})");
+  const auto decoded = decode(body);
+  ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
+  const MemoryPlace& in = *decoded->request.inputs[0].place;
+  EXPECT_EQ(in.region, "r");
+  EXPECT_EQ(in.bytes, 8U);
+  EXPECT_EQ(in.offset, 4U);
+  const MemoryPlace& out = *decoded->request.outputs[0].place;
+  EXPECT_EQ(out.region, "s");
+  EXPECT_EQ(out.bytes, 9U);
+}
+
+TEST(Route, NamesRegionsOfSharedMemory) {
+  const auto route = parse_route("POST", "/v2/systemsharedmemory/region/a%20b/register");
+  ASSERT_TRUE(route.has_value());
+  EXPECT_EQ(route->kind, RouteKind::kMemoryRegister);
+  EXPECT_EQ(route->model, "a b");
+  EXPECT_EQ(parse_route("GET", "/v2/systemsharedmemory/status")->kind, RouteKind::kMemoryStatus);
+  EXPECT_EQ(parse_route("POST", "/v2/cudasharedmemory/unregister")->kind,
+            RouteKind::kCudaMemoryRemove);
+  EXPECT_EQ(parse_route("POST", "/v2/systemsharedmemory/register").error().reason,
+            EndReason::kNotFound);
+  EXPECT_EQ(parse_route("GET", "/v2/systemsharedmemory/region/a/unregister").error().reason,
+            EndReason::kMethodNotAllowed);
+  EXPECT_EQ(parse_route("GET", "/v2/systemsharedmemory/region/a/b/status").error().reason,
+            EndReason::kNotFound);
+}
+
 TEST(Statistics, HaveTheProtocolsNames) {
   ModelStatistics model;
   model.model = "m";

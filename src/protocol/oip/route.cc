@@ -34,6 +34,18 @@ constexpr std::array<ModelRoute, 5> kModelRoutes = {{{"", "GET", RouteKind::kMod
                                                      {"stats", "GET", RouteKind::kModelStatistics},
                                                      {"infer", "POST", RouteKind::kModelInfer}}};
 
+struct MemoryRoute {
+  std::string_view suffix;
+  std::string_view method;
+  RouteKind system;
+  RouteKind cuda;
+  bool for_all;  // also without a region
+};
+constexpr std::array<MemoryRoute, 3> kMemoryRoutes = {
+    {{"status", "GET", RouteKind::kMemoryStatus, RouteKind::kCudaMemoryStatus, true},
+     {"register", "POST", RouteKind::kMemoryRegister, RouteKind::kCudaMemoryRegister, false},
+     {"unregister", "POST", RouteKind::kMemoryRemove, RouteKind::kCudaMemoryRemove, true}}};
+
 Refusal not_found() {
   return {EndReason::kNotFound, "Not Found", {}};
 }
@@ -130,6 +142,26 @@ Result<Route, Refusal> parse_model_route(std::string_view method,
   return fail(not_found());
 }
 
+// [region/NAME/]SUFFIX
+Result<Route, Refusal> parse_memory_route(std::string_view method, bool cuda,
+                                          std::span<const std::string_view> parts) {
+  Route route;
+  const bool named = parts.size() == 3 && parts[0] == "region";
+  if (named) {
+    auto name = percent_decode(parts[1]);
+    if (!name || name->empty()) return fail(not_found());
+    route.model = std::move(*name);
+  }
+  if (!named && parts.size() != 1) return fail(not_found());
+  for (const MemoryRoute& candidate : kMemoryRoutes) {
+    if (candidate.suffix != parts.back() || (!named && !candidate.for_all)) continue;
+    if (!takes(candidate.method, method)) return fail(wrong_method(candidate.method));
+    route.kind = cuda ? candidate.cuda : candidate.system;
+    return route;
+  }
+  return fail(not_found());
+}
+
 }  // namespace
 
 Result<Route, Refusal> parse_route(std::string_view method, std::string_view target) {
@@ -146,6 +178,10 @@ Result<Route, Refusal> parse_route(std::string_view method, std::string_view tar
   const auto parts = segments.view();
   if (parts.size() >= 3 && parts[0] == "v2" && parts[1] == "models") {
     return parse_model_route(method, parts.subspan(2));
+  }
+  const bool cuda = parts.size() >= 3 && parts[1] == "cudasharedmemory";
+  if (parts.size() >= 3 && parts[0] == "v2" && (cuda || parts[1] == "systemsharedmemory")) {
+    return parse_memory_route(method, cuda, parts.subspan(2));
   }
   return fail(not_found());
 }

@@ -22,11 +22,17 @@ enum class RouteKind : uint8_t {
   kModelInfer,
   kModelStatistics,
   kRepositoryIndex,
+  kMemoryStatus,  // these in this order: Route::model names the region
+  kMemoryRegister,
+  kMemoryRemove,
+  kCudaMemoryStatus,
+  kCudaMemoryRegister,
+  kCudaMemoryRemove,
 };
 
 struct Route {
   RouteKind kind = RouteKind::kServerLive;
-  std::string model;               // percent-decoded; empty where the route names none
+  std::string model;               // or region; percent-decoded; empty where the route names none
   std::optional<int64_t> version;  // absent: the highest ready one
 };
 

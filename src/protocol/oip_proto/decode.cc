@@ -78,13 +78,32 @@ Done read_parameter(const std::string& key, const InferParameter& parameter, Dec
   return {};
 }
 
-Done refuse_shared_memory(const google::protobuf::Map<std::string, InferParameter>& parameters) {
+// Null: the tensor is not in shared memory.
+Result<std::shared_ptr<const MemoryPlace>, Refusal> place_of(
+    const std::string& label,
+    const google::protobuf::Map<std::string, InferParameter>& parameters) {
+  MemoryPlace place;
+  bool given = false;
+  bool sized = false;
   for (const auto& [key, value] : parameters) {
-    if (key.starts_with("shared_memory_")) {
-      return unsupported(quoted(key) + ": shared memory is not offered");
+    if (!key.starts_with("shared_memory_")) continue;
+    given = true;
+    if (key == "shared_memory_region") {
+      place.region = value.string_param();
+      if (place.region.size() > kMostNameBytes) return invalid("a name is longer than 1024 bytes");
+    } else if (key == "shared_memory_byte_size") {
+      BATON_ASSIGN(place.bytes, count_of(key, value));
+      sized = true;
+    } else if (key == "shared_memory_offset") {
+      BATON_ASSIGN(place.offset, count_of(key, value));
     }
   }
-  return {};
+  if (!given) return nullptr;
+  if (!sized || place.region.empty()) {
+    return invalid(
+        label + ": shared memory needs \"shared_memory_region\" and \"shared_memory_byte_size\"");
+  }
+  return std::make_shared<const MemoryPlace>(std::move(place));
 }
 
 template <class T>
@@ -147,7 +166,9 @@ class InputReader {
 
   Result<Tensor, Refusal> read(const std::string* raw) {
     BATON_TRY(read_description());
-    if (raw != nullptr) {
+    if (tensor_.place) {
+      if (message_.has_contents()) return invalid(label_ + " has contents and shared memory");
+    } else if (raw != nullptr) {
       tensor_.data = std::as_bytes(std::span(*raw));
       BATON_TRY(check_raw());
     } else {
@@ -160,7 +181,7 @@ class InputReader {
   Done read_description() {
     if (message_.name().empty()) return invalid("an input has no name");
     label_ = "input " + quoted(message_.name());
-    BATON_TRY(refuse_shared_memory(message_.parameters()));
+    BATON_ASSIGN(tensor_.place, place_of(label_, message_.parameters()));
     const auto type = parse_data_type(message_.datatype());
     if (!type.has_value()) {
       return invalid(label_ + ": unknown datatype " + quoted(message_.datatype()));
@@ -298,10 +319,15 @@ class InputReader {
 Done read_inputs(const inference::ModelInferRequest& message, InferRequest& request) {
   if (message.inputs_size() > kMostTensors) return invalid("the request has too many inputs");
   const bool raw = message.raw_input_contents_size() > 0;
-  if (raw && message.raw_input_contents_size() != message.inputs_size()) {
+  // Inputs in shared memory have no entry.
+  const auto in_message = std::ranges::count_if(message.inputs(), [](const InputMessage& input) {
+    return !input.parameters().contains("shared_memory_region");
+  });
+  if (raw && message.raw_input_contents_size() != in_message) {
     return invalid("raw_input_contents has " + std::to_string(message.raw_input_contents_size()) +
-                   " entries for " + std::to_string(message.inputs_size()) + " inputs");
+                   " entries for " + std::to_string(in_message) + " inputs");
   }
+  int next_raw = 0;
   request.inputs.reserve(static_cast<size_t>(message.inputs_size()));
   for (int i = 0; i < message.inputs_size(); ++i) {
     const InputMessage& input = message.inputs(i);
@@ -310,7 +336,8 @@ Done read_inputs(const inference::ModelInferRequest& message, InferRequest& requ
                      " has contents although raw_input_contents is used; send one of them");
     }
     InputReader reader(input, request.storage);
-    const std::string* bytes = raw ? &message.raw_input_contents(i) : nullptr;
+    const bool in_raw = raw && !input.parameters().contains("shared_memory_region");
+    const std::string* bytes = in_raw ? &message.raw_input_contents(next_raw++) : nullptr;
     BATON_ASSIGN(Tensor tensor, reader.read(bytes));
     request.inputs.push_back(std::move(tensor));
   }
@@ -321,8 +348,8 @@ Done read_outputs(const inference::ModelInferRequest& message, InferRequest& req
   if (message.outputs_size() > kMostTensors) return invalid("the request has too many outputs");
   for (const auto& output : message.outputs()) {
     if (output.name().empty()) return invalid("an output has no name");
-    BATON_TRY(refuse_shared_memory(output.parameters()));
     RequestedOutput wanted{.name = output.name(), .binary = true, .classification = 0};
+    BATON_ASSIGN(wanted.place, place_of("output " + quoted(output.name()), output.parameters()));
     const auto classes = output.parameters().find("classification");
     if (classes != output.parameters().end()) {
       const auto count = count_of(classes->first, classes->second);
@@ -331,6 +358,10 @@ Done read_outputs(const inference::ModelInferRequest& message, InferRequest& req
                        ": the parameter \"classification\" is a positive integer");
       }
       wanted.classification = static_cast<uint32_t>(std::min<uint64_t>(*count, UINT32_MAX));
+    }
+    if (wanted.place && wanted.classification > 0) {
+      return invalid("output " + quoted(output.name()) +
+                     ": classes are not written to shared memory");
     }
     request.outputs.push_back(std::move(wanted));
   }

@@ -40,6 +40,16 @@ EncodedMessage encode_infer_response(const InferResult& result, const ResponseNa
     output->set_name(tensor.name);
     output->set_datatype(std::string(data_type_name(tensor.type)));
     for (int64_t dim : tensor.shape) output->add_shape(dim);
+    if (tensor.place) {  // its raw contents are empty, so that those of others keep their index
+      auto& parameters = *output->mutable_parameters();
+      parameters["shared_memory_region"].set_string_param(tensor.place->region);
+      parameters["shared_memory_byte_size"].set_int64_param(
+          static_cast<int64_t>(tensor.place->bytes));
+      if (tensor.place->offset != 0) {
+        parameters["shared_memory_offset"].set_int64_param(
+            static_cast<int64_t>(tensor.place->offset));
+      }
+    }
     encoded.raws.push_back({prefix_of(inference::ModelInferResponse::kRawOutputContentsFieldNumber,
                                       tensor.data.size()),
                             tensor.data});

@@ -183,8 +183,10 @@ TEST(DecodeInferRequest, ReadsAndRefusesParameters) {
   EXPECT_NE(refusal(with("sequence_id", number(5)), EndReason::kUnsupported), "accepted");
   EXPECT_NE(refusal(with("triton_other", number(5))), "accepted");
   auto shared = base;
-  (*shared.mutable_inputs(0)->mutable_parameters())["shared_memory_region"].set_string_param("r");
-  EXPECT_NE(refusal(shared, EndReason::kUnsupported).find("shared memory"), std::string::npos);
+  shared.clear_raw_input_contents();
+  auto& place = *shared.mutable_inputs(0)->mutable_parameters();
+  place["shared_memory_region"].set_string_param("r");
+  EXPECT_NE(refusal(shared).find("shared_memory_byte_size"), std::string::npos);
   auto classes = base;
   auto* output = classes.add_outputs();
   output->set_name("y");
@@ -194,6 +196,34 @@ TEST(DecodeInferRequest, ReadsAndRefusesParameters) {
   }
   (*output->mutable_parameters())["classification"].set_string_param("3");
   EXPECT_NE(refusal(classes).find("classification"), std::string::npos);
+}
+
+TEST(DecodeInferRequest, InputsInSharedMemoryHaveNoRawContents) {
+  auto message = one_input("INT32", {1, 2});
+  auto& parameters = *message.mutable_inputs(0)->mutable_parameters();
+  parameters["shared_memory_region"].set_string_param("r");
+  parameters["shared_memory_byte_size"].set_int64_param(8);
+  parameters["shared_memory_offset"].set_int64_param(16);
+  auto* second = message.add_inputs();
+  second->set_name("z");
+  second->set_datatype("INT32");
+  second->add_shape(1);
+  message.add_raw_input_contents("abcd");
+  auto* output = message.add_outputs();
+  output->set_name("y");
+  *output->mutable_parameters() = parameters;
+  const auto decoded = decode(message);
+  ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
+  const InferRequest& request = decoded->request;
+  ASSERT_NE(request.inputs[0].place, nullptr);
+  EXPECT_EQ(request.inputs[0].place->region, "r");
+  EXPECT_EQ(request.inputs[0].place->bytes, 8U);
+  EXPECT_EQ(request.inputs[0].place->offset, 16U);
+  EXPECT_EQ(request.inputs[0].data.data(), nullptr);
+  EXPECT_EQ(request.inputs[1].data.size(), 4U);
+  EXPECT_EQ(request.outputs[0].place->offset, 16U);
+  message.add_raw_input_contents("abcd");
+  EXPECT_FALSE(decode(message).has_value());
 }
 
 TEST(EncodeInferResponse, WritesWhatProtobufReads) {

@@ -109,6 +109,11 @@ std::vector<Key> make_limit_keys() {
       {"limits.in_flight_bytes", KeyType::kBytes, "2GiB", "Bodies of requests in flight.",
        [](ServerConfig& c, const KeyValue& v) { c.limits.max_in_flight_bytes = number(v); }, 1024,
        kTiB},
+      {"limits.shared_memory", KeyType::kBytes, "0",
+       "System shared memory that clients may register, all regions together; 0: none is offered. "
+       "Clients of this machine alone can use it, and name any object below /dev/shm.",
+       [](ServerConfig& c, const KeyValue& v) { c.limits.max_shared_memory_bytes = number(v); }, 0,
+       kTiB},
       {"limits.priority_ageing", KeyType::kDuration, "1s",
        "How long requests of one priority level may be overtaken by those of the level above.",
        [](ServerConfig& c, const KeyValue& v) { c.limits.priority_ageing = std::get<Duration>(v); },

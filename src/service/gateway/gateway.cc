@@ -6,41 +6,9 @@
 #include "base/check.h"
 #include "service/gateway/classify.h"
 #include "service/gateway/fit.h"
+#include "service/gateway/live_call.h"
 
 namespace baton::service {
-
-// One request from infer() to settle(). Lives in the gateway's table; the engine reports to it.
-class Gateway::LiveCall final : public ports::EngineEvents {
- public:
-  LiveCall(Gateway& gateway, uint64_t token, GatewaySink& sink)
-      : gateway_(gateway), token(token), sink(sink) {}
-  void on_end(ports::CallId, ports::EngineEnd end) override {
-    gateway_.on_end(*this, std::move(end));
-  }
-
-  // What the access log needs even when the request never reached an engine.
-  [[nodiscard]] const RequestContext& context() const {
-    return request ? request->context : early_context;
-  }
-
- private:
-  Gateway& gateway_;
-
- public:
-  const uint64_t token;
-  GatewaySink& sink;
-  std::shared_ptr<const InferRequest> request;  // null until it was started
-  RequestContext early_context;                 // of a request that was not
-  std::string model_name;
-  ModelPtr model;  // null until found
-  ports::CallId engine_call;
-  Instant queue_deadline = Instant::never();
-  ports::TimerId timer = 0;
-  bool reserved = false;
-  bool decoding = false;     // from expect() to decoded()
-  bool rendering = false;    // from a render() that takes longer to rendered()
-  ports::EngineEnd outcome;  // meanwhile
-};
 
 namespace {
 
@@ -70,7 +38,7 @@ Refusal not_ready(const ports::ModelVersion& version) {
 }
 
 Gateway::Gateway(const GatewayPorts& ports, const GatewayOptions& options)
-    : ports_(ports), options_(options) {
+    : ports_(ports), options_(options), copying_(ports.executor, ports.copiers) {
   // Read before the snapshot: a publication in between is picked up by the next call.
   directory_generation_ = ports_.models.generation();
   directory_ = ports_.models.snapshot();
@@ -132,7 +100,14 @@ Gateway::LiveCall& Gateway::begin(std::string model, GatewaySink& sink) {
 GatewayToken Gateway::infer(InferRequest request, GatewaySink& sink) {
   LiveCall& call = begin(request.model, sink);
   request.context.id = request_id(call.token);
-  auto started = start(call, request);
+  auto read = read_inputs(call, request);
+  if (read.has_value() && *read) return GatewayToken(call.token);
+  Result<void, Refusal> started;
+  if (read.has_value()) {
+    started = start(call, request);
+  } else {
+    started = fail(std::move(read).error());
+  }
   if (!started.has_value()) {
     call.early_context = std::move(request.context);
     // Answers never come from within infer(): the caller has not yet stored the token.
@@ -164,6 +139,12 @@ void Gateway::decoded(GatewayToken token, Result<InferRequest, Refusal> request)
   release(call);
   if (!request.has_value()) return refuse(call, std::move(request).error(), {});
   request->context.id = request_id(call.token);
+  auto read = read_inputs(call, *request);
+  if (!read.has_value()) {
+    call.early_context = std::move(request->context);
+    return refuse(call, std::move(read).error(), {});
+  }
+  if (*read) return;
   if (auto started = start(call, *request); !started.has_value()) {
     call.early_context = std::move(request->context);
     refuse(call, std::move(started).error(), {});
@@ -297,6 +278,12 @@ void Gateway::on_end(LiveCall& call, ports::EngineEnd end) {
     return refuse(call, std::move(*refusal), end.timings);
   }
   call.outcome = std::move(end);
+  auto later = write_outputs(call);
+  if (!later.has_value()) return refuse(call, std::move(later).error(), call.outcome.timings);
+  if (!*later) render(call);
+}
+
+void Gateway::render(LiveCall& call) {
   Rendering rendering = call.sink.render(call.request, call.outcome.result, *call.model);
   call.rendering = rendering.later;
   if (!rendering.later) finish(call, std::move(rendering.refusal));

@@ -14,8 +14,11 @@
 #include "ports/clock.h"
 #include "ports/decision_sink.h"
 #include "ports/executor.h"
+#include "ports/job_runner.h"
 #include "ports/model_directory.h"
+#include "ports/shared_memory.h"
 #include "service/access/access_log.h"
+#include "service/gateway/side_work.h"
 #include "service/telemetry/telemetry.h"
 
 namespace baton::service {
@@ -79,14 +82,21 @@ struct GatewayPorts {
   const ports::ModelDirectory& models;
   Telemetry& telemetry;
   AccessLog& access_log;
-  ports::DecisionSink* decisions = nullptr;  // of admission; null: not recorded
-  ByteBudget* answers = nullptr;             // of all workers; null: without limit
+  ports::DecisionSink* decisions = nullptr;      // of admission; null: not recorded
+  ByteBudget* answers = nullptr;                 // of all workers; null: without limit
+  ports::SharedMemory* shared_memory = nullptr;  // null: not offered
+  ports::JobRunner* copiers =
+      nullptr;  // of large tensors in shared memory; null: copied on the loop
 };
+
+// Tensors in shared memory above this are copied by a job: this many take a fifth of a millisecond.
+inline constexpr uint64_t kMostCopiedOnLoop = 1 << 20;
 
 struct GatewayOptions {
   size_t worker = 0;  // index into the telemetry, and the high bits of request ids
   policy::AdmissionLimits limits;
-  Duration max_timeout = Duration::s(3600);  // a request without a deadline gets this one
+  Duration max_timeout = Duration::s(3600);       // a request without a deadline gets this one
+  uint64_t shared_input_bytes_max = 64ULL << 20;  // of one request's inputs in shared memory
 };
 
 // One worker's requests, from a typed request to its one answer. Used on that worker only.
@@ -129,6 +139,8 @@ class Gateway {
   [[nodiscard]] Result<std::vector<ModelStatistics>, Refusal> statistics(
       const std::string& model, std::optional<int64_t> version);
 
+  [[nodiscard]] ports::SharedMemory* shared_memory() const { return ports_.shared_memory; }
+
   [[nodiscard]] const ports::Directory& directory();
   [[nodiscard]] size_t in_flight() const { return calls_.size(); }
   [[nodiscard]] size_t worker() const { return options_.worker; }
@@ -144,6 +156,12 @@ class Gateway {
     return RequestId((uint64_t{options_.worker} << 48) | token);
   }
   Result<void, Refusal> start(LiveCall& call, InferRequest& request);
+  // shared_memory.cc. Inputs: true when a job reads them and decoded() will go on; outputs: when a
+  // job writes them and copied() will.
+  Result<bool, Refusal> read_inputs(LiveCall& call, InferRequest& request);
+  Result<bool, Refusal> write_outputs(LiveCall& call);
+  void copied(uint64_t token, Result<InferResult, Refusal> result);
+  void render(LiveCall& call);
   [[nodiscard]] std::optional<Refusal> refuse_entry(const RequestContext& context, uint64_t items,
                                                     Instant now);
   // Error: not within the limits or the deadline. `items`: 0 when they are not known yet.
@@ -169,6 +187,7 @@ class Gateway {
   uint64_t next_token_ = 1;
   policy::AdmissionSnapshot reserved_;
   uint64_t next_decision_ = 1;
+  SideWork copying_;
   std::unordered_map<uint64_t, std::unique_ptr<LiveCall>> calls_;  // by token; never iterated
 };
 

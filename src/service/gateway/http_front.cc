@@ -16,6 +16,7 @@
 #include "protocol/trace_context/traceparent.h"
 #include "service/gateway/expand_body.h"
 #include "service/gateway/http_answers.h"
+#include "service/gateway/memory_routes.h"
 
 namespace baton::service {
 
@@ -220,7 +221,9 @@ void HttpFront::on_request(ExchangeId id, HttpRequest request, Responder& respon
     infer(id, std::move(request), *route, responder);
     return;
   }
-  auto answered = answer_query(*route);
+  auto answered = is_memory_route(route->kind)
+                      ? answer_memory_route(*route, request.body, gateway_.shared_memory(), parser_)
+                      : answer_query(*route);
   if (!answered.has_value()) {
     gateway_.record_refused(context_of(request), route->model, answered.error());
   }
@@ -364,7 +367,9 @@ Result<HttpResponse, Refusal> HttpFront::answer_query(const Route& route) {
     case RouteKind::kServerReady:
       return readiness();
     case RouteKind::kServerMetadata:
-      return json_response(200, protocol::oip::server_metadata_json(kBatonVersion));
+      return json_response(
+          200, protocol::oip::server_metadata_json(
+                   kBatonVersion, protocol::oip::extensions(gateway_.shared_memory() != nullptr)));
     case RouteKind::kModelStatistics: {
       BATON_ASSIGN(const auto statistics, gateway_.statistics(route.model, route.version));
       return json_response(200, protocol::oip::statistics_json(statistics));

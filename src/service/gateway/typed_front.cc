@@ -118,7 +118,8 @@ ports::ServerDescription TypedFront::server() {
   ports::ServerDescription description;
   description.name = "baton";
   description.version = kBatonVersion;
-  for (std::string_view extension : protocol::oip::extensions()) {
+  for (std::string_view extension :
+       protocol::oip::extensions(gateway_.shared_memory() != nullptr)) {
     description.extensions.emplace_back(extension);
   }
   return description;

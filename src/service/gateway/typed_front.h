@@ -32,6 +32,7 @@ class TypedFront final : public ports::InferenceFront {
                                             std::optional<int64_t> version) override;
   Result<std::vector<ModelStatistics>, Refusal> statistics(std::string_view model,
                                                            std::optional<int64_t> version) override;
+  ports::SharedMemory* shared_memory() override { return gateway_.shared_memory(); }
 
  private:
   class Call;
