@@ -215,7 +215,7 @@ void Server::make_workers() {
     workers_.push_back(std::make_unique<Worker>(
         WorkerPorts{clock_, *fleet_, telemetry_, &answers_, json_readers_.get(),
                     json_writers_.get(), access_.get(), access_log_.get(), decision_log_ != nullptr,
-                    config().limits.max_body_bytes, shared_memory_.get()},
+                    config().limits.max_body_bytes, shared_memory_.get(), &log_},
         options));
   }
 }

@@ -28,6 +28,7 @@ struct WorkerPorts {
   bool decisions_to_file = false;
   uint64_t body_bytes_max = 0;
   ports::SharedMemory* shared_memory = nullptr;
+  ports::LogControl* log_control = nullptr;
 };
 
 // One gateway worker: its loop, its gateway and its fronts, on a thread of its own.

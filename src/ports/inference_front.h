@@ -16,6 +16,7 @@
 #include "domain/model.h"
 #include "domain/request.h"
 #include "domain/statistics.h"
+#include "ports/log_control.h"
 #include "ports/shared_memory.h"
 
 namespace baton::ports {
@@ -95,6 +96,7 @@ class InferenceFront {
       std::string_view model, std::optional<int64_t> version) = 0;
   // Null: it is not offered.
   [[nodiscard]] virtual SharedMemory* shared_memory() = 0;
+  [[nodiscard]] virtual LogControl* log_control() = 0;
 };
 
 }  // namespace baton::ports

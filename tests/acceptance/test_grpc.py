@@ -209,9 +209,9 @@ def test_requested_outputs_and_ids(stub):
 
 @pytest.mark.parametrize("method", ["RepositoryIndex", "RepositoryModelLoad", "RepositoryModelUnload",
                                     "SystemSharedMemoryStatus", "CudaSharedMemoryRegister",
-                                    "TraceSetting", "LogSettings"])
+                                    "TraceSetting"])
 def test_what_is_not_offered_is_unimplemented(stub, method):
-    names = {"TraceSetting": "TraceSettingRequest", "LogSettings": "LogSettingsRequest"}
+    names = {"TraceSetting": "TraceSettingRequest"}
     message = getattr(service_pb2, names.get(method, f"{method}Request"))()
     with pytest.raises(grpc.RpcError) as error:
         getattr(stub, method)(message, timeout=10)

@@ -1,5 +1,6 @@
 #include "adapters/grpc/inference_service.h"
 
+#include "adapters/grpc/logging_methods.h"
 #include "adapters/grpc/shared_memory_methods.h"
 #include "adapters/grpc/statistics_methods.h"
 #include "baton_inference.pb.h"
@@ -95,12 +96,12 @@ void add_inference_methods(MethodTable& methods) {
       unary<ModelConfigRequest, ModelConfigResponse>(model_config);
   add_statistics_methods(methods);
   add_shared_memory_methods(methods);
+  add_logging_methods(methods);
   for (const auto& [method, what] : std::map<std::string, std::string>{
            {"RepositoryIndex", "the repository index"},
            {"RepositoryModelLoad", "loading of models by clients"},
            {"RepositoryModelUnload", "unloading of models by clients"},
            {"TraceSetting", "the trace extension"},
-           {"LogSettings", "the logging extension"},
            {"CudaSharedMemoryRegister", "CUDA shared memory"},
        }) {
     methods.not_offered[service + method] = what;

@@ -95,6 +95,7 @@ class FakeFront final : public ports::InferenceFront {
     return std::vector{ModelStatistics{.model = std::string(name), .version = 2}};
   }
   ports::SharedMemory* shared_memory() override { return nullptr; }
+  ports::LogControl* log_control() override { return nullptr; }
 
   std::string key;  // empty: everybody is let in
   std::atomic<bool> ready{true};

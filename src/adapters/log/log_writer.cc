@@ -133,8 +133,47 @@ std::unique_ptr<LogWriter> open_log(const std::string& path) {
   return std::make_unique<LogWriter>(descriptor, true);
 }
 
+namespace {
+
+constexpr int kVerboseShift = 32;
+
+uint64_t bit_of(ports::LogLevel level) {
+  return uint64_t{1} << static_cast<int>(level);
+}
+
+uint64_t pack(const LogSettings& settings) {
+  uint64_t bits = uint64_t{settings.verbose_level} << kVerboseShift;
+  if (settings.verbose_level > 0) bits |= bit_of(ports::LogLevel::kDebug);
+  if (settings.info) bits |= bit_of(ports::LogLevel::kInfo);
+  if (settings.warning) bits |= bit_of(ports::LogLevel::kWarning);
+  if (settings.error) bits |= bit_of(ports::LogLevel::kError);
+  return bits;
+}
+
+}  // namespace
+
+TextLog::TextLog(ports::LogSink& sink, const ports::Clock& clock, ports::LogLevel least)
+    : sink_(sink),
+      clock_(clock),
+      settings_(pack({.info = least <= ports::LogLevel::kInfo,
+                      .warning = least <= ports::LogLevel::kWarning,
+                      .error = true,
+                      .verbose_level = least == ports::LogLevel::kDebug ? 1U : 0U})) {}
+
+LogSettings TextLog::settings() const {
+  const uint64_t bits = settings_.load(std::memory_order_relaxed);
+  return {.info = (bits & bit_of(ports::LogLevel::kInfo)) != 0,
+          .warning = (bits & bit_of(ports::LogLevel::kWarning)) != 0,
+          .error = (bits & bit_of(ports::LogLevel::kError)) != 0,
+          .verbose_level = static_cast<uint32_t>(bits >> kVerboseShift)};
+}
+
+void TextLog::apply(const LogSettings& settings) {
+  settings_.store(pack(settings), std::memory_order_relaxed);
+}
+
 void TextLog::log(ports::LogLevel level, std::string message) {
-  if (level < least_) return;
+  if ((settings_.load(std::memory_order_relaxed) & bit_of(level)) == 0) return;
   static constexpr std::array<const char*, 4> kLevels = {"DEBUG", "INFO ", "WARN ", "ERROR"};
   const int64_t ns = clock_.wall().unix_ns;
   const std::time_t seconds = ns / 1'000'000'000;

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "ports/clock.h"
+#include "ports/log_control.h"
 #include "ports/log_sink.h"
 
 namespace baton::adapters::log {
@@ -60,16 +61,17 @@ class LogWriter final : public ports::LogSink {
 [[nodiscard]] std::unique_ptr<LogWriter> open_log(const std::string& path);
 
 // The application log as lines for people: time, level, message.
-class TextLog final : public ports::Log {
+class TextLog final : public ports::Log, public ports::LogControl {
  public:
-  TextLog(ports::LogSink& sink, const ports::Clock& clock, ports::LogLevel least)
-      : sink_(sink), clock_(clock), least_(least) {}
+  TextLog(ports::LogSink& sink, const ports::Clock& clock, ports::LogLevel least);
   void log(ports::LogLevel level, std::string message) override;
+  [[nodiscard]] LogSettings settings() const override;
+  void apply(const LogSettings& settings) override;
 
  private:
   ports::LogSink& sink_;
   const ports::Clock& clock_;
-  const ports::LogLevel least_;
+  std::atomic<uint64_t> settings_;  // a bit a level below kVerboseShift, the verbose level above
 };
 
 }  // namespace baton::adapters::log

@@ -11,6 +11,8 @@
 #include <string>
 #include <thread>
 
+#include "ports/testing/manual_clock.h"
+
 namespace baton::adapters::log {
 namespace {
 
@@ -75,6 +77,28 @@ TEST(LogWriter, SaysWhatWasLostOnALineOfItsOwn) {
 
 TEST(LogWriter, APathThatCannotBeOpenedIsSaid) {
   EXPECT_EQ(open_log("/no/such/folder/x"), nullptr);
+}
+
+class Kept final : public ports::LogSink {
+ public:
+  void write(std::string_view line) override { lines.emplace_back(line); }
+  std::vector<std::string> lines;
+};
+
+TEST(TextLog, SettingsHoldFromTheNextLineOn) {
+  Kept kept;
+  ports::testing::ManualClock clock;
+  TextLog log(kept, clock, ports::LogLevel::kWarning);
+  EXPECT_EQ(log.settings(), (LogSettings{.info = false}));
+  log.log(ports::LogLevel::kInfo, "one");
+  log.apply({.info = true, .warning = false, .verbose_level = 3});
+  log.log(ports::LogLevel::kInfo, "two");
+  log.log(ports::LogLevel::kWarning, "three");
+  log.log(ports::LogLevel::kDebug, "four");
+  EXPECT_EQ(log.settings().verbose_level, 3U);
+  ASSERT_EQ(kept.lines.size(), 2U);
+  EXPECT_TRUE(kept.lines[0].ends_with("two"));
+  EXPECT_TRUE(kept.lines[1].ends_with("four"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "protocol/oip/infer_codec.h"
+#include "protocol/oip/log_settings.h"
 #include "protocol/oip/metadata.h"
 #include "protocol/oip/route.h"
 #include "protocol/oip/statistics.h"
@@ -241,6 +242,34 @@ TEST(Route, NamesRegionsOfSharedMemory) {
             EndReason::kMethodNotAllowed);
   EXPECT_EQ(parse_route("GET", "/v2/systemsharedmemory/region/a/b/status").error().reason,
             EndReason::kNotFound);
+}
+
+TEST(LogSettings, AreAppliedAllOrNone) {
+  json::JsonParser parser;
+  const LogSettings current{.info = true, .verbose_level = 2};
+  const auto set = parse_log_settings(
+      R"({"log_info":false,"log_verbose_level":1,"log_format":"ISO8601"})", parser, current);
+  ASSERT_TRUE(set.has_value()) << set.error().message;
+  EXPECT_EQ(*set, (LogSettings{.info = false, .verbose_level = 1}));
+  EXPECT_EQ(log_settings_json(*set),
+            R"({"log_file":"","log_info":false,"log_warning":true,"log_error":true,)"
+            R"("log_verbose_level":1,"log_format":"ISO8601"})");
+  for (const char* wrong : {R"({"log_info":1})", R"({"log_verbose_level":-1})", R"({"other":true})",
+                            R"({"log_info":null})", R"({"log_file":true})", "[]", ""}) {
+    const auto refused = parse_log_settings(wrong, parser, current);
+    ASSERT_FALSE(refused.has_value()) << wrong;
+    EXPECT_EQ(refused.error().reason, EndReason::kInvalid) << wrong;
+  }
+  for (const char* fixed : {R"({"log_file":"/tmp/x"})", R"({"log_format":"default"})"}) {
+    EXPECT_EQ(parse_log_settings(fixed, parser, current).error().reason, EndReason::kUnsupported);
+  }
+}
+
+TEST(Route, LoggingTakesGetAndPost) {
+  EXPECT_EQ(parse_route("GET", "/v2/logging")->kind, RouteKind::kLogSettings);
+  EXPECT_EQ(parse_route("POST", "/v2/logging")->kind, RouteKind::kUpdateLogSettings);
+  EXPECT_EQ(parse_route("PUT", "/v2/logging").error().reason, EndReason::kMethodNotAllowed);
+  EXPECT_EQ(allowed_methods("/v2/logging"), "GET, HEAD, POST");
 }
 
 TEST(Statistics, HaveTheProtocolsNames) {

@@ -14,13 +14,15 @@ struct FixedRoute {
   std::string_view method;
   RouteKind kind;
 };
-constexpr std::array<FixedRoute, 7> kFixed = {
+constexpr std::array<FixedRoute, 9> kFixed = {
     {{"livez", "GET", RouteKind::kLivez},
      {"readyz", "GET", RouteKind::kReadyz},
      {"v2/health/live", "GET", RouteKind::kServerLive},
      {"v2/health/ready", "GET", RouteKind::kServerReady},
      {"v2", "GET", RouteKind::kServerMetadata},
      {"v2/models/stats", "GET", RouteKind::kModelStatistics},
+     {"v2/logging", "GET", RouteKind::kLogSettings},
+     {"v2/logging", "POST", RouteKind::kUpdateLogSettings},
      {"v2/repository/index", "POST", RouteKind::kRepositoryIndex}}};
 
 struct ModelRoute {
@@ -167,13 +169,16 @@ Result<Route, Refusal> parse_memory_route(std::string_view method, bool cuda,
 Result<Route, Refusal> parse_route(std::string_view method, std::string_view target) {
   const auto path = path_of(target);
   if (!path) return fail(not_found());
+  std::string_view wanted;
   for (const FixedRoute& fixed : kFixed) {
     if (fixed.path != *path) continue;
-    if (!takes(fixed.method, method)) return fail(wrong_method(fixed.method));
+    wanted = fixed.method;
+    if (!takes(fixed.method, method)) continue;
     Route route;
     route.kind = fixed.kind;
     return route;
   }
+  if (!wanted.empty()) return fail(wrong_method(wanted));
   const Segments segments = split(*path);
   const auto parts = segments.view();
   if (parts.size() >= 3 && parts[0] == "v2" && parts[1] == "models") {
@@ -187,7 +192,9 @@ Result<Route, Refusal> parse_route(std::string_view method, std::string_view tar
 }
 
 std::string_view allowed_methods(std::string_view target) {
-  return parse_route("GET", target).has_value() ? "GET, HEAD" : "POST";
+  const bool gets = parse_route("GET", target).has_value();
+  if (!gets) return "POST";
+  return parse_route("POST", target).has_value() ? "GET, HEAD, POST" : "GET, HEAD";
 }
 
 bool is_health_path(std::string_view target) {

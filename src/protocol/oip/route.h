@@ -22,6 +22,8 @@ enum class RouteKind : uint8_t {
   kModelInfer,
   kModelStatistics,
   kRepositoryIndex,
+  kLogSettings,
+  kUpdateLogSettings,
   kMemoryStatus,  // these in this order: Route::model names the region
   kMemoryRegister,
   kMemoryRemove,

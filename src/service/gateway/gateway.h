@@ -15,6 +15,7 @@
 #include "ports/decision_sink.h"
 #include "ports/executor.h"
 #include "ports/job_runner.h"
+#include "ports/log_control.h"
 #include "ports/model_directory.h"
 #include "ports/shared_memory.h"
 #include "service/access/access_log.h"
@@ -87,6 +88,7 @@ struct GatewayPorts {
   ports::SharedMemory* shared_memory = nullptr;  // null: not offered
   ports::JobRunner* copiers =
       nullptr;  // of large tensors in shared memory; null: copied on the loop
+  ports::LogControl* log_control = nullptr;  // null: settings of the log are not offered
 };
 
 // Tensors in shared memory above this are copied by a job: this many take a fifth of a millisecond.
@@ -140,6 +142,7 @@ class Gateway {
       const std::string& model, std::optional<int64_t> version);
 
   [[nodiscard]] ports::SharedMemory* shared_memory() const { return ports_.shared_memory; }
+  [[nodiscard]] ports::LogControl* log_control() const { return ports_.log_control; }
 
   [[nodiscard]] const ports::Directory& directory();
   [[nodiscard]] size_t in_flight() const { return calls_.size(); }

@@ -16,6 +16,7 @@
 #include "protocol/trace_context/traceparent.h"
 #include "service/gateway/expand_body.h"
 #include "service/gateway/http_answers.h"
+#include "service/gateway/log_routes.h"
 #include "service/gateway/memory_routes.h"
 
 namespace baton::service {
@@ -223,6 +224,8 @@ void HttpFront::on_request(ExchangeId id, HttpRequest request, Responder& respon
   }
   auto answered = is_memory_route(route->kind)
                       ? answer_memory_route(*route, request.body, gateway_.shared_memory(), parser_)
+                  : is_log_route(route->kind)
+                      ? answer_log_route(*route, request.body, gateway_.log_control(), parser_)
                       : answer_query(*route);
   if (!answered.has_value()) {
     gateway_.record_refused(context_of(request), route->model, answered.error());

@@ -33,6 +33,7 @@ class TypedFront final : public ports::InferenceFront {
   Result<std::vector<ModelStatistics>, Refusal> statistics(std::string_view model,
                                                            std::optional<int64_t> version) override;
   ports::SharedMemory* shared_memory() override { return gateway_.shared_memory(); }
+  ports::LogControl* log_control() override { return gateway_.log_control(); }
 
  private:
   class Call;
