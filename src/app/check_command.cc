@@ -89,8 +89,8 @@ int run_check(const ServerConfig& config, bool as_json) {
   const adapters::transport::SteadyClock clock;
   adapters::log::LogWriter sink(STDERR_FILENO, false);
   adapters::log::TextLog log(sink, clock, ports::LogLevel::kError);
-  auto runtime =
-      adapters::onnx::open_onnxruntime({find_ort_library(config.ort_library)}, log, clock);
+  auto runtime = adapters::onnx::open_onnxruntime(
+      {find_ort_library(config.ort_library), config.cpu_when_provider_missing}, log, clock);
   if (!runtime.has_value()) {
     std::fprintf(stderr, "baton: %s\n", runtime.error().message.c_str());
     return 1;

@@ -190,7 +190,8 @@ Result<void, LoadFailure> Server::prepare() {
     store_ = std::move(*store);
   }
   repository_ = adapters::repository::make_folder_repository(config().repositories);
-  BATON_ASSIGN(runtime_, adapters::onnx::open_onnxruntime({find_ort_library(config().ort_library)},
+  BATON_ASSIGN(runtime_, adapters::onnx::open_onnxruntime({find_ort_library(config().ort_library),
+                                                           config().cpu_when_provider_missing},
                                                           log_, clock_));
   log_.log(ports::LogLevel::kInfo,
            "baton " + std::string(kBatonVersion) + ", ONNX Runtime " + runtime_->version());

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "domain/execution_provider.h"
 #include "domain/tensor.h"
 
 namespace baton {
@@ -119,6 +120,8 @@ struct RuntimeOptions {
   bool memory_arena = true;
   bool memory_pattern = true;
   int graph_level = 0;  // Triton's scale: 0 all, -1 basic, 1 extended, 2 off
+  // Asked in this order to take nodes; the CPU takes the rest.
+  std::vector<ExecutionProvider> providers{};
 };
 
 struct ModelConfig {

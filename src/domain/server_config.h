@@ -63,7 +63,8 @@ struct ServerConfig {
   LogConfig log;
   std::string api_keys_file;  // lines "KEY TENANT"; empty: everybody is let in
   std::string state_file;     // SQLite; empty: nothing is kept
-  std::string ort_library;    // empty: searched beside the binary, then by the loader's rules
+  bool cpu_when_provider_missing = false;
+  std::string ort_library;  // empty: searched beside the binary, then by the loader's rules
 };
 
 }  // namespace baton

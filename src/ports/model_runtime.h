@@ -47,6 +47,8 @@ class ModelRuntime {
  public:
   virtual ~ModelRuntime() = default;
   [[nodiscard]] virtual const ModelSignature& signature() const = 0;
+  // What the operator should know of how it was loaded, a sentence each.
+  [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
   virtual Result<std::unique_ptr<RuntimeInstance>, LoadFailure> create_instance(
       const ModelConfig& config) = 0;
 };

@@ -67,10 +67,11 @@ class RowSplitter {
 }  // namespace
 
 OrtRuntime::OrtRuntime(std::shared_ptr<const OrtShared> shared, OrtOwned<OrtSession> session,
-                       ModelSignature signature)
+                       ModelSignature signature, std::vector<std::string> remarks)
     : shared_(std::move(shared)),
       session_(std::move(session)),
       signature_(std::move(signature)),
+      remarks_(std::move(remarks)),
       failures_(*shared_->log, *shared_->clock) {}
 
 Result<std::unique_ptr<ports::RuntimeInstance>, LoadFailure> OrtRuntime::create_instance(

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "adapters/onnx/ort_runtime.h"
+#include "adapters/onnx/providers.h"
 
 namespace baton::adapters::onnx {
 namespace {
@@ -69,6 +70,7 @@ class OrtLoader final : public ports::RuntimeLoader {
     if (!session_options || !apply(*session_options, options, error)) {
       return fail(LoadFailure{"ONNX Runtime does not accept its session options", error});
     }
+    BATON_ASSIGN(auto remarks, add_providers(*session_options, options.providers));
     auto session = ort_make<OrtSession>(
         api, api.ReleaseSession,
         [&](OrtSession** out) {
@@ -78,7 +80,8 @@ class OrtLoader final : public ports::RuntimeLoader {
     if (!session) return fail(LoadFailure{"ONNX Runtime does not load its file", error});
     BATON_ASSIGN(ModelSignature signature, read_signature(api, session.get()));
     signature.control_flow = may_hold_control_flow(file);
-    return std::make_unique<OrtRuntime>(shared_, std::move(session), std::move(signature));
+    return std::make_unique<OrtRuntime>(shared_, std::move(session), std::move(signature),
+                                        std::move(remarks));
   }
 
   [[nodiscard]] std::string version() const override { return shared_->version; }
@@ -115,6 +118,21 @@ class OrtLoader final : public ports::RuntimeLoader {
                   error);
   }
 
+  // What was missing.
+  Result<std::vector<std::string>, LoadFailure> add_providers(
+      OrtSessionOptions& session_options, const std::vector<ExecutionProvider>& providers) const {
+    std::vector<std::string> remarks;
+    for (const ExecutionProvider& provider : providers) {
+      std::string error;
+      if (add_provider(*shared_->api, session_options, provider, error)) continue;
+      std::string missing = "ONNX Runtime " + shared_->version + " cannot use its " +
+                            std::string(provider_name(provider.kind)) + " provider";
+      if (!shared_->cpu_when_missing) return fail(LoadFailure{std::move(missing), error});
+      remarks.push_back(missing + ", it runs without: " + error);
+    }
+    return remarks;
+  }
+
   std::shared_ptr<const OrtShared> shared_;
 };
 
@@ -147,6 +165,7 @@ Result<std::unique_ptr<ports::RuntimeLoader>, LoadFailure> open_onnxruntime(
   auto shared = std::make_shared<OrtShared>();
   shared->api = api;
   shared->version = version;
+  shared->cpu_when_missing = options.cpu_when_missing;
   shared->log = &log;
   shared->clock = &clock;
   shared->threads = std::make_unique<PoolThreads>();

@@ -13,6 +13,8 @@ namespace baton::adapters::onnx {
 
 struct OrtOptions {
   std::string library;  // path of libonnxruntime.so
+  // A model whose execution provider is missing is loaded without it, with a remark; else it fails.
+  bool cpu_when_missing = false;
 };
 
 // Opens the library and gives a loader of models, which keeps it open. `log` and `clock` outlive

@@ -24,14 +24,16 @@ struct OrtShared {
   ports::Log* log = nullptr;
   const ports::Clock* clock = nullptr;
   std::string version;
+  bool cpu_when_missing = false;         // of OrtOptions
   std::unique_ptr<PoolThreads> threads;  // outlives every session
 };
 
 class OrtRuntime final : public ports::ModelRuntime {
  public:
   OrtRuntime(std::shared_ptr<const OrtShared> shared, OrtOwned<OrtSession> session,
-             ModelSignature signature);
+             ModelSignature signature, std::vector<std::string> remarks);
   [[nodiscard]] const ModelSignature& signature() const override { return signature_; }
+  [[nodiscard]] std::vector<std::string> remarks() const override { return remarks_; }
   Result<std::unique_ptr<ports::RuntimeInstance>, LoadFailure> create_instance(
       const ModelConfig& config) override;
 
@@ -43,6 +45,7 @@ class OrtRuntime final : public ports::ModelRuntime {
   std::shared_ptr<const OrtShared> shared_;
   OrtOwned<OrtSession> session_;
   ModelSignature signature_;
+  const std::vector<std::string> remarks_;
   FailureLog failures_;
 };
 

@@ -71,6 +71,25 @@ class OrtTest : public ::testing::Test {
   fs::path folder_;
 };
 
+// The library that baton is tested with has no GPU providers.
+TEST_F(OrtTest, SaysThatAProviderIsMissing) {
+  const std::string path = (folder_ / "model.onnx").string();
+  std::ofstream(path, std::ios::binary) << testing::add_sub_model();
+  for (const ProviderKind kind : {ProviderKind::kCuda, ProviderKind::kTensorRt}) {
+    RuntimeOptions options;
+    options.providers = {{kind, {{"device_id", "0"}}}};
+    const auto failed = loader_->load(path, options);
+    ASSERT_FALSE(failed.has_value());
+    EXPECT_NE(failed.error().message.find(provider_name(kind)), std::string::npos);
+    auto lenient = open_onnxruntime({getenv("BATON_ORT_LIBRARY"), true}, log_, clock_);
+    ASSERT_TRUE(lenient.has_value());
+    const auto loaded = (*lenient)->load(path, options);
+    ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+    ASSERT_EQ((*loaded)->remarks().size(), 1U);
+    EXPECT_NE((*loaded)->remarks()[0].find(provider_name(kind)), std::string::npos);
+  }
+}
+
 TEST_F(OrtTest, ReadsTheSignature) {
   const auto runtime = load(testing::add_sub_model());
   ASSERT_NE(runtime, nullptr);

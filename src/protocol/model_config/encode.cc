@@ -1,3 +1,6 @@
+#include <cstdlib>
+#include <optional>
+
 #include "base/json_writer.h"
 #include "domain/engine_kind.h"
 #include "protocol/model_config/data_types.h"
@@ -5,6 +8,15 @@
 
 namespace baton::protocol::model_config {
 namespace {
+
+// The GPU that the instances are on; nothing for the CPU.
+std::optional<int> gpu_of(const RuntimeOptions& runtime) {
+  for (const ExecutionProvider& provider : runtime.providers) {
+    const auto id = provider.options.find("device_id");
+    if (id != provider.options.end()) return std::atoi(id->second.c_str());
+  }
+  return std::nullopt;
+}
 
 template <class Proto>
 void set_tensor(const TensorSpec& spec, Proto& proto) {
@@ -78,7 +90,10 @@ inference::ModelConfig to_proto(const ModelConfig& config) {
   }
   inference::ModelInstanceGroup& group = *proto.add_instance_group();
   group.set_name(config.name);
-  group.set_kind(inference::ModelInstanceGroup::KIND_CPU);
+  const std::optional<int> gpu = gpu_of(config.runtime);
+  group.set_kind(gpu ? inference::ModelInstanceGroup::KIND_GPU
+                     : inference::ModelInstanceGroup::KIND_CPU);
+  if (gpu) group.add_gpus(*gpu);
   group.set_count(static_cast<int32_t>(config.instance_count));
   proto.set_default_model_filename(config.default_file);
   proto.mutable_optimization()->mutable_graph()->set_level(config.runtime.graph_level);
@@ -159,7 +174,9 @@ std::string to_json(const ModelConfig& config) {
   json.end_array().key("output").begin_array();
   for (const TensorSpec& spec : config.outputs) write_tensor(json, spec);
   json.end_array().key("instance_group").begin_array().begin_object();
-  json.field("name", config.name).field("kind", "KIND_CPU");
+  const std::optional<int> gpu = gpu_of(config.runtime);
+  json.field("name", config.name).field("kind", gpu ? "KIND_GPU" : "KIND_CPU");
+  if (gpu) json.key("gpus").begin_array().number(int64_t{*gpu}).end_array();
   json.field("count", uint64_t{config.instance_count}).end_object().end_array();
   json.field("default_model_filename", config.default_file);
   json.key("optimization").begin_object().key("graph").begin_object();

@@ -7,6 +7,8 @@
 #include <array>
 #include <string_view>
 
+#include "protocol/model_config/providers.h"
+
 namespace baton::protocol::model_config {
 namespace {
 
@@ -15,7 +17,7 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 
 // Everything below these paths is read. "*" stands for a map's keys.
-constexpr std::array<std::string_view, 21> kHonoured = {
+constexpr std::array<std::string_view, 24> kHonoured = {
     "name",
     "platform",
     "backend",
@@ -33,9 +35,12 @@ constexpr std::array<std::string_view, 21> kHonoured = {
     "output.label_filename",
     "instance_group.name",
     "instance_group.count",
+    "instance_group.gpus",
     "default_model_filename",
     "dynamic_batching",
     "optimization.graph",
+    "optimization.execution_accelerators.gpu_execution_accelerator",
+    "optimization.execution_accelerators.cpu_execution_accelerator",
     "model_warmup",
 };
 
@@ -107,14 +112,15 @@ class Walk {
       const Message& entry = reflection.GetRepeatedMessage(message, &field, i);
       const std::string key =
           entry.GetReflection()->GetString(entry, entry.GetDescriptor()->map_key());
-      if (std::ranges::find(kParameters, key) == kParameters.end()) {
+      if (std::ranges::find(kParameters, key) == kParameters.end() &&
+          std::ranges::find(kCudaParameters, key) == kCudaParameters.end()) {
         out_.push_back("parameters." + key);
       }
     }
   }
 
   void visit_kind(const std::string& kind, const std::string& path) {
-    if (kind != "KIND_CPU" && kind != "KIND_AUTO") out_.push_back(path + ": " + kind);
+    if (kind == "KIND_MODEL") out_.push_back(path + ": " + kind);
   }
 
   std::vector<std::string>& out_;

@@ -43,9 +43,64 @@ TEST(ModelConfig, ReadsWhatIsHonoured) {
   EXPECT_EQ(config.warmups[0].batch_size, 2U);
 }
 
+std::vector<ExecutionProvider> providers_of(const std::string& text) {
+  const auto parsed = parse_model_config(text, Unsupported::kRefuse);
+  EXPECT_TRUE(parsed.has_value()) << parsed.error().message;
+  return parsed.has_value() ? parsed->config.runtime.providers : std::vector<ExecutionProvider>();
+}
+
+TEST(ModelConfig, ReadsExecutionProviders) {
+  using Options = std::map<std::string, std::string>;
+  EXPECT_TRUE(providers_of("instance_group { kind: KIND_CPU }").empty());
+  const auto cuda = providers_of(
+      "instance_group { kind: KIND_GPU gpus: [ 2 ] count: 3 } "
+      "parameters { key: 'gpu_mem_limit' value { string_value: '1000000' } } "
+      "parameters { key: 'arena_extend_strategy' value { string_value: '1' } } "
+      "parameters { key: 'cudnn_conv_algo_search' value { string_value: '0' } }");
+  ASSERT_EQ(cuda.size(), 1U);
+  EXPECT_EQ(cuda[0].kind, ProviderKind::kCuda);
+  EXPECT_EQ(cuda[0].options, (Options{{"device_id", "2"},
+                                      {"gpu_mem_limit", "1000000"},
+                                      {"arena_extend_strategy", "kSameAsRequested"},
+                                      {"cudnn_conv_algo_search", "EXHAUSTIVE"}}));
+  const auto both = providers_of(
+      "instance_group { kind: KIND_GPU } optimization { execution_accelerators { "
+      "gpu_execution_accelerator { name: 'tensorrt' "
+      "  parameters { key: 'precision_mode' value: 'FP16' } "
+      "  parameters { key: 'max_workspace_size_bytes' value: '1073741824' } "
+      "  parameters { key: 'trt_engine_cache_enable' value: '1' } } } }");
+  ASSERT_EQ(both.size(), 2U);
+  EXPECT_EQ(both[0].kind, ProviderKind::kTensorRt);
+  EXPECT_EQ(both[0].options, (Options{{"device_id", "0"},
+                                      {"trt_fp16_enable", "1"},
+                                      {"trt_max_workspace_size", "1073741824"},
+                                      {"trt_engine_cache_enable", "1"}}));
+  EXPECT_EQ(both[1].kind, ProviderKind::kCuda);
+}
+
+TEST(ModelConfig, RefusesProvidersThatItCannotOffer) {
+  const std::string open = "optimization { execution_accelerators { ";
+  const auto refused = [&](const std::string& text, const char* why) {
+    EXPECT_NE(error_of(text).find(why), std::string::npos) << error_of(text);
+  };
+  refused(open + "gpu_execution_accelerator { name: 'openvino' } } }", "openvino");
+  refused(open + "cpu_execution_accelerator { name: 'openvino' } } }", "openvino");
+  refused(open +
+              "gpu_execution_accelerator { name: 'tensorrt' parameters { key: 'precision_mode' "
+              "value: 'FP4' } } } }",
+          "FP4");
+  refused(open +
+              "gpu_execution_accelerator { name: 'tensorrt' parameters { key: 'speed' "
+              "value: 'x' } } } }",
+          "speed");
+  refused("instance_group { kind: KIND_GPU gpus: [ 0, 1 ] }", "several devices");
+  refused("instance_group { kind: KIND_GPU } instance_group { kind: KIND_CPU }", "several devices");
+  refused("instance_group { kind: KIND_GPU gpus: [ -1 ] }", "-1");
+}
+
 TEST(ModelConfig, RefusesByPathWhatIsNotHonoured) {
   EXPECT_NE(error_of("response_cache { enable: true }").find("response_cache"), std::string::npos);
-  EXPECT_NE(error_of("instance_group { kind: KIND_GPU }").find("instance_group.kind: KIND_GPU"),
+  EXPECT_NE(error_of("instance_group { kind: KIND_MODEL }").find("instance_group.kind: KIND_MODEL"),
             std::string::npos);
   EXPECT_NE(error_of("parameters { key: 'x' value { string_value: '1' } }").find("parameters.x"),
             std::string::npos);
@@ -94,12 +149,11 @@ TEST(ModelConfig, RefusesAnOrderThatPrioritiesOrDelaysWouldBreak) {
 
 TEST(ModelConfig, WithWarningsTheSameFieldsAreListed) {
   const auto parsed = parse_model_config(
-      "max_batch_size: 2 instance_group { kind: KIND_GPU gpus: [ 0 ] } response_cache { }",
+      "max_batch_size: 2 instance_group { kind: KIND_MODEL gpus: [ 0 ] } response_cache { }",
       Unsupported::kWarn);
   ASSERT_TRUE(parsed.has_value());
   EXPECT_EQ(parsed->ignored,
-            (std::vector<std::string>{"instance_group.gpus", "instance_group.kind: KIND_GPU",
-                                      "response_cache"}));
+            (std::vector<std::string>{"instance_group.kind: KIND_MODEL", "response_cache"}));
 }
 
 TEST(ModelConfig, ErrorsNameThePlace) {

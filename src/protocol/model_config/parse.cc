@@ -9,6 +9,7 @@
 #include "protocol/model_config/data_types.h"
 #include "protocol/model_config/honoured.h"
 #include "protocol/model_config/model_config.h"
+#include "protocol/model_config/providers.h"
 
 namespace baton::protocol::model_config {
 namespace {
@@ -280,6 +281,7 @@ Result<ModelConfig, LoadFailure> to_domain(const inference::ModelConfig& proto) 
   BATON_ASSIGN(config.batching, read_batching(proto));
   BATON_ASSIGN(config.warmups, read_warmups(proto));
   BATON_ASSIGN(config.runtime, read_runtime(proto));
+  BATON_ASSIGN(config.runtime.providers, read_providers(proto));
   if (!proto.default_model_filename().empty()) {
     config.default_file = proto.default_model_filename();
   }

@@ -67,6 +67,16 @@ std::vector<Key> make_model_keys() {
        [](ServerConfig& c, const KeyValue& v) { c.state_file = text(v); }},
       {"ort_library", KeyType::kText, "searched", "Path of ONNX Runtime's shared library.",
        [](ServerConfig& c, const KeyValue& v) { c.ort_library = text(v); }},
+      {"missing_provider",
+       KeyType::kChoice,
+       "fail",
+       "A model whose execution provider (CUDA, TensorRT) ONNX Runtime cannot use here fails, or "
+       "runs "
+       "on the CPU and says so in the log.",
+       [](ServerConfig& c, const KeyValue& v) { c.cpu_when_provider_missing = text(v) == "cpu"; },
+       0,
+       0,
+       {"fail", "cpu"}},
       {"api_keys_file", KeyType::kText, "none",
        "File of `KEY TENANT` lines, `#` begins a comment line; with it every request needs a key "
        "but "

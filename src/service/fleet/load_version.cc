@@ -9,6 +9,7 @@
 #include "protocol/model_config/model_config.h"
 #include "service/batching/warm_up.h"
 #include "service/fleet/complete_config.h"
+#include "service/fleet/tensorrt_profiles.h"
 
 namespace baton::service {
 namespace {
@@ -82,8 +83,13 @@ Result<Instances, LoadFailure> make_instances(ports::ModelRuntime& runtime,
 // Everything but the file that makes a run faster or slower.
 std::string options_text(const ModelConfig& config) {
   const RuntimeOptions& runtime = config.runtime;
-  return fmt::format("cpu/intra{}/inter{}/{}/graph{}/arena{:d}/pattern{:d}/instances{}/batch{}{}",
-                     runtime.intra_op_threads, runtime.inter_op_threads,
+  std::string device = "cpu";
+  for (const ExecutionProvider& provider : runtime.providers) {
+    device += "+" + std::string(provider_name(provider.kind));
+    for (const auto& [key, value] : provider.options) device += "," + key + "=" + value;
+  }
+  return fmt::format("{}/intra{}/inter{}/{}/graph{}/arena{:d}/pattern{:d}/instances{}/batch{}{}",
+                     device, runtime.intra_op_threads, runtime.inter_op_threads,
                      runtime.parallel_execution ? "parallel" : "sequential", runtime.graph_level,
                      runtime.memory_arena, runtime.memory_pattern, config.instance_count,
                      config.max_batch_size, config.batching.enabled ? "" : "/apart");
@@ -155,7 +161,12 @@ Result<OpenedVersion, LoadFailure> open_version(const LoadPorts& ports,
   OpenedVersion opened;
   BATON_ASSIGN(opened.file,
                ports.repository.model_file(request.model, request.version, asked.default_file));
-  BATON_ASSIGN(opened.runtime, ports.runtime.load(opened.file, asked.runtime));
+  ModelConfig profiled = asked;
+  std::string remark;
+  add_tensorrt_profiles(profiled, remark);
+  BATON_ASSIGN(opened.runtime, ports.runtime.load(opened.file, profiled.runtime));
+  opened.remarks = opened.runtime->remarks();
+  if (!remark.empty()) opened.remarks.push_back(std::move(remark));
   if (request.config) {
     BATON_ASSIGN(opened.config, complete_config(asked, opened.runtime->signature()));
     opened.config.name = request.model.name;
@@ -179,6 +190,7 @@ Result<ports::LoadedVersion, LoadFailure> load_version(const LoadPorts& ports,
                             ports.repository.fingerprint(opened.file) + ":" +
                                 options_text(opened.config) + ":" + ports.runtime.version()};
   ports::LoadedVersion loaded;
+  loaded.remarks = std::move(opened.remarks);
   loaded.version = request.version;
   loaded.curve_key = key;
   const auto known = known_curve(ports, key, loaded.remarks);

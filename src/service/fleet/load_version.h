@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ports/clock.h"
 #include "ports/engine_factory.h"
@@ -35,6 +36,7 @@ struct OpenedVersion {
   std::string file;
   std::unique_ptr<ports::ModelRuntime> runtime;
   std::map<std::string, std::string> warmup_files;  // contents by name
+  std::vector<std::string> remarks;                 // what the operator should know
 };
 
 inline constexpr std::string_view kLoadingStopped =
