@@ -15,6 +15,7 @@
 #include "domain/end_reason.h"
 #include "domain/model.h"
 #include "domain/request.h"
+#include "ports/repository_control.h"
 
 namespace baton::ports {
 
@@ -85,6 +86,8 @@ class InferenceFront {
                                                    std::optional<int64_t> version) = 0;
   [[nodiscard]] virtual Result<ModelDescription, Refusal> model(std::string_view model,
                                                                 std::optional<int64_t> version) = 0;
+  // Null: the model repository extension is not offered.
+  [[nodiscard]] virtual RepositoryControl* repository() = 0;
   // A serialized inference.ModelConfig.
   [[nodiscard]] virtual Result<std::string, Refusal> model_config(
       std::string_view model, std::optional<int64_t> version) = 0;

@@ -141,7 +141,7 @@ class AdmissionAgain final : public Decider {
 
 LineWriter writer_of(const LogLine& line) {
   return line.of_worker ? LineWriter::of_worker(line.worker)
-                        : LineWriter::of_model(line.model, line.version);
+                        : LineWriter::of_model(line.model, line.version, line.load);
 }
 
 }  // namespace
@@ -256,6 +256,7 @@ Replay::~Replay() = default;
 Replay::Part& Replay::part_of(const LogLine& line) {
   std::string name = line.of_worker ? fmt::format("worker {}", line.worker)
                                     : fmt::format("{}/{}", line.model, line.version);
+  if (line.load > 1) name += fmt::format(" load {}", line.load);
   auto& part = parts_[name];
   if (!part) part = std::make_unique<Part>(name, line);
   return *part;

@@ -262,7 +262,7 @@ def test_a_model_without_a_batch_dimension(client):
 
 
 def test_statistics_and_other_extensions_say_that_they_are_not_offered(client):
-    for name, arguments in (("get_inference_statistics", ("simple",)), ("load_model", ("simple",)),
+    for name, arguments in (("get_inference_statistics", ("simple",)),
                             ("get_system_shared_memory_status", ())):
         with pytest.raises(InferenceServerException) as error:
             client.call(name, *arguments)

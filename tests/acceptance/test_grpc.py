@@ -202,8 +202,7 @@ def test_requested_outputs_and_ids(stub):
     assert answer.raw_output_contents[0] == bytes(64)
 
 
-@pytest.mark.parametrize("method", ["ModelStatistics", "RepositoryIndex", "RepositoryModelLoad",
-                                    "RepositoryModelUnload", "SystemSharedMemoryStatus", "CudaSharedMemoryStatus",
+@pytest.mark.parametrize("method", ["ModelStatistics", "SystemSharedMemoryStatus", "CudaSharedMemoryStatus",
                                     "TraceSetting", "LogSettings"])
 def test_what_is_not_offered_is_unimplemented(stub, method):
     names = {"TraceSetting": "TraceSettingRequest", "LogSettings": "LogSettingsRequest"}

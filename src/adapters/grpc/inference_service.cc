@@ -91,10 +91,8 @@ void add_inference_methods(MethodTable& methods) {
       unary<ModelMetadataRequest, ModelMetadataResponse>(model_metadata);
   methods.offered[service + "ModelConfig"] =
       unary<ModelConfigRequest, ModelConfigResponse>(model_config);
+  add_repository_methods(methods);
   for (const auto& [method, what] : std::map<std::string, std::string>{
-           {"RepositoryIndex", "the repository index"},
-           {"RepositoryModelLoad", "loading of models by clients"},
-           {"RepositoryModelUnload", "unloading of models by clients"},
            {"ModelStatistics", "the statistics extension"},
            {"TraceSetting", "the trace extension"},
            {"LogSettings", "the logging extension"},

@@ -345,6 +345,13 @@ void InstanceEngine::stop(Instant deadline) {
   }
 }
 
+void InstanceEngine::free_instances() {
+  std::vector<std::unique_ptr<ports::RuntimeInstance>> freed;
+  const std::lock_guard lock(mutex_);
+  BATON_CHECK(exit_ && active_ == 0);
+  for (auto& worker : workers_) freed.push_back(std::move(worker->runtime));
+}
+
 void stop_together(std::span<InstanceEngine* const> engines, Instant deadline) {
   for (InstanceEngine* engine : engines) engine->stop_accepting();
   for (InstanceEngine* engine : engines) engine->end_calls(deadline);

@@ -53,6 +53,9 @@ class InstanceEngine final : public ports::EnginePort {
   void stop_accepting();
   void end_calls(Instant deadline);
 
+  // After stop(): frees the instances. Whoever still holds the engine finds it empty.
+  void free_instances();
+
   // Runs `look` under the lock: for counts and curves, not for work.
   void inspect(const std::function<void(const ports::Dispatcher&)>& look) const;
   [[nodiscard]] size_t queued_calls() const;

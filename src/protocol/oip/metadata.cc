@@ -9,8 +9,8 @@ namespace baton::protocol::oip {
 namespace {
 
 // What is answered over REST and gRPC today; docs/protocols.md lists what each means here.
-constexpr std::array<std::string_view, 3> kExtensions = {"binary_tensor_data",
-                                                         "model_configuration", "schedule_policy"};
+constexpr std::array<std::string_view, 4> kExtensions = {
+    "binary_tensor_data", "model_configuration", "model_repository", "schedule_policy"};
 
 void write_tensor(JsonWriter& json, const TensorSpec& spec, bool batches) {
   json.begin_object().field("name", spec.name);

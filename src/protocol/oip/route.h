@@ -22,11 +22,14 @@ enum class RouteKind : uint8_t {
   kModelInfer,
   kModelStatistics,
   kRepositoryIndex,
+  kRepositoryLoad,
+  kRepositoryUnload,
 };
 
 struct Route {
   RouteKind kind = RouteKind::kServerLive;
   std::string model;               // percent-decoded; empty where the route names none
+  std::string repository;          // of repository routes, where the path names one
   std::optional<int64_t> version;  // absent: the highest ready one
 };
 

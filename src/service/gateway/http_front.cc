@@ -46,6 +46,11 @@ protocol::oip::RequestBody body_of(const HttpRequest& request) {
   return {request.body, request.body_storage, request.header(protocol::oip::kHeaderLengthHeader)};
 }
 
+bool is_repository(RouteKind kind) {
+  return kind == RouteKind::kRepositoryIndex || kind == RouteKind::kRepositoryLoad ||
+         kind == RouteKind::kRepositoryUnload;
+}
+
 // What the body says, in the context of what the head said; `context` is moved from on success.
 Result<InferRequest, Refusal> complete(Result<protocol::oip::DecodedRequest, Refusal> decoded,
                                        RequestContext& context, const Route& route) {
@@ -126,7 +131,8 @@ HttpFront::HttpFront(const HttpFrontPorts& ports)
       cells_(ports.telemetry.cells(ports.gateway.worker())),
       access_(ports.access),
       reading_(ports.loop, ports.readers),
-      writing_(ports.loop, ports.writers) {}
+      writing_(ports.loop, ports.writers),
+      repository_(ports.gateway, ports.loop, reading_, ports.repository) {}
 
 HttpFront::~HttpFront() {
   BATON_CHECK(calls_.empty());
@@ -176,6 +182,10 @@ void HttpFront::on_request(ExchangeId id, HttpRequest request, Responder& respon
   if (route->kind == RouteKind::kModelInfer) {
     infer(id, request, *route, responder);
     return;
+  }
+  if (is_repository(route->kind)) {
+    RequestContext context = context_of(request);
+    return repository_.on_request(id, std::move(request), *route, std::move(context), responder);
   }
   auto answered = answer_query(*route);
   if (!answered.has_value()) {

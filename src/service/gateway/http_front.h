@@ -13,6 +13,7 @@
 #include "protocol/oip/route.h"
 #include "service/access/access_control.h"
 #include "service/gateway/gateway.h"
+#include "service/gateway/repository_front.h"
 #include "service/gateway/side_work.h"
 
 namespace baton::service {
@@ -39,6 +40,7 @@ struct HttpFrontPorts {
   // do not wait behind requests, which take it.
   ports::JobRunner* readers = nullptr;
   ports::JobRunner* writers = nullptr;
+  ports::RepositoryControl* repository = nullptr;  // null: not offered
 };
 
 // The Open Inference Protocol over HTTP for one worker: exchanges in, typed requests to the
@@ -78,6 +80,7 @@ class HttpFront final : public protocol::http1::HttpHandler {
   const AccessControl* access_;
   SideWork reading_;
   SideWork writing_;
+  RepositoryFront repository_;
   protocol::json::JsonParser parser_;
   std::unordered_map<uint64_t, std::unique_ptr<Call>> calls_;  // by exchange; never iterated
 };
