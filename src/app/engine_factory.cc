@@ -87,11 +87,30 @@ void InProcessEngines::report_placements(const Served& served) const {
   }
 }
 
-std::move_only_function<void()> InProcessEngines::withdraw(
+InProcessEngines::ServedList::iterator InProcessEngines::find(
     const std::shared_ptr<ports::EnginePort>& engine) {
   const auto found = std::ranges::find_if(
       served_, [&](const auto& served) { return served->engine.get() == engine.get(); });
   BATON_CHECK(found != served_.end());
+  return found;
+}
+
+ports::InstanceControl InProcessEngines::instances_of(
+    const std::shared_ptr<ports::EnginePort>& engine) {
+  const std::shared_ptr<Served> served = *find(engine);
+  ports::InstanceControl control;
+  control.runtime = served->runtime;
+  control.resize = [served](std::vector<std::unique_ptr<ports::RuntimeInstance>> more,
+                            uint32_t count) {
+    served->engine->add_instances(std::move(more));
+    served->engine->keep_instances(count);
+  };
+  return control;
+}
+
+std::move_only_function<void()> InProcessEngines::withdraw(
+    const std::shared_ptr<ports::EnginePort>& engine) {
+  const auto found = find(engine);
   std::shared_ptr<Served> served = std::move(*found);
   served_.erase(found);
   if (decision_log_ != nullptr) missed_ += served->file.write_new(*decision_log_);

@@ -22,6 +22,7 @@ class InProcessEngines final : public ports::EngineFactory {
   InProcessEngines(const ServerConfig& config, const ports::Clock& clock, ports::Log& log,
                    uint32_t cpus);
   std::shared_ptr<ports::EnginePort> make(ports::LoadedVersion loaded) override;
+  ports::InstanceControl instances_of(const std::shared_ptr<ports::EnginePort>& engine) override;
   std::move_only_function<void()> withdraw(
       const std::shared_ptr<ports::EnginePort>& engine) override;
   // Where the last decisions of an engine go that is withdrawn; outlives it.
@@ -34,6 +35,8 @@ class InProcessEngines final : public ports::EngineFactory {
 
  private:
   struct Served;
+  using ServedList = std::vector<std::shared_ptr<Served>>;
+  [[nodiscard]] ServedList::iterator find(const std::shared_ptr<ports::EnginePort>& engine);
   void report_placements(const Served& served) const;
   const ServerConfig& config_;
   const ports::Clock& clock_;
@@ -41,7 +44,7 @@ class InProcessEngines final : public ports::EngineFactory {
   const uint32_t cpus_;
   const Duration hand_over_;
   std::shared_ptr<adapters::CpuPermits> permits_;
-  std::vector<std::shared_ptr<Served>> served_;
+  ServedList served_;
   std::map<std::pair<std::string, int64_t>, uint64_t> loads_;  // of each version, so far
   ports::LogSink* decision_log_ = nullptr;
   uint64_t missed_ = 0;  // of engines that were withdrawn

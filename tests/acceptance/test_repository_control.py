@@ -397,6 +397,53 @@ def test_no_request_fails_while_models_are_loaded_reloaded_and_unloaded(explicit
     assert rate >= 500 and generator.opened >= 20
 
 
+def instances(running, model):
+    return running.get(f"/v2/models/{model}/config").json()["instance_group"][0]["count"]
+
+
+def test_another_number_of_instances_is_applied_in_place_under_load(explicit):
+    start, folder = explicit
+    models.write_simple(folder)
+    running = start("[ simple ]")
+    config = folder / "simple" / "config.pbtxt"
+    text = config.read_text()
+    pair = raw_http.infer_body([("INPUT0", "INT32", [1, 16], list(range(16))), ("INPUT1", "INT32", [1, 16], [1] * 16)])
+    request = raw_http.post("/v2/models/simple/infer", pair)
+    with load.Load(running.ports["http"], request, rate=600, connections=24) as generator:
+        server.wait_for(lambda: len(generator.outcomes) > 300, 20, "load")
+        for count in (4, 1, 3, 2, 4, 1) * 2:
+            config.write_text(text + f"instance_group [ {{ count: {count} kind: KIND_CPU }} ]\n")
+            assert repository.load(running, "simple").status == 200
+            assert instances(running, "simple") == count and repository.instance_threads(running, "simple") == count
+        server.wait_for(lambda: len(generator.outcomes) > 1500, 30, "load after it")
+        generator.stop()
+    assert generator.failed() == []
+    assert "reloaded" not in running.log()
+    config.write_text(text + "instance_group [ { count: 100000 kind: KIND_CPU } ]\n")
+    assert repository.load(running, "simple").status == 400 and instances(running, "simple") == 1
+
+
+def test_the_decision_log_of_a_scaled_model_is_decided_again(explicit, tmp_path):
+    start, folder = explicit
+    models.write_simple(folder)
+    running = start("[ simple ]", f"log: {{ decisions: {tmp_path / 'decisions.log'} }}\n")
+    text = (folder / "simple" / "config.pbtxt").read_text()
+    pair = raw_http.infer_body([("INPUT0", "INT32", [1, 16], list(range(16))), ("INPUT1", "INT32", [1, 16], [1] * 16)])
+    request = raw_http.post("/v2/models/simple/infer", pair)
+    with load.Load(running.ports["http"], request, rate=300, connections=12) as generator:
+        for count in (3, 1, 2):
+            (folder / "simple" / "config.pbtxt").write_text(text + f"instance_group [ {{ count: {count} }} ]\n")
+            assert repository.load(running, "simple").status == 200
+        server.wait_for(lambda: len(generator.outcomes) > 300, 20, "load")
+        generator.stop()
+    running.terminate()
+    assert running.wait_exit() == 0
+    assert '"in":"add_instance"' in (tmp_path / "decisions.log").read_text()
+    found = subprocess.run([server.binary(), "sim", "replay", tmp_path / "decisions.log"],
+                           capture_output=True, text=True)
+    assert found.returncode == 0, found.stdout
+
+
 def test_sigterm_during_a_load_ends_in_time_and_tells_the_client(explicit):
     # core#324
     start, folder = explicit

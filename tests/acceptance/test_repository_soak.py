@@ -1,4 +1,4 @@
-"""Models come and go for long: memory, threads and descriptors stay flat. 20 s, times BATON_SOAK."""
+"""Models come and go for long: memory, threads and descriptors stay flat. 40 s, times BATON_SOAK."""
 
 import os
 
@@ -9,7 +9,7 @@ from onnx import helper
 from harness import models, repository, server
 
 FACTOR = int(os.environ.get("BATON_SOAK", "1"))
-CYCLES, RELOADS, FAILURES = 500 * FACTOR, 200 * FACTOR, 100 * FACTOR
+CYCLES, RELOADS, FAILURES = 500 * FACTOR, 500 * FACTOR, 300 * FACTOR
 MOST_KIB_A_CYCLE = 8  # over the last half; the model's weights are 1,024
 WIDTH = 512
 
@@ -79,6 +79,7 @@ def test_memory_stays_flat_while_a_model_is_reloaded(running):
     def cycle(number):
         models.write(folder, "m", weights(number + 1))
         assert repository.load(running, "m").status == 200
+        server.wait_for(lambda: repository.instance_threads(running, "m") == 1, 20, "an end of the old engine")
     check_flat(running, RELOADS, cycle)
 
 

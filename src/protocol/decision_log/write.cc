@@ -53,6 +53,8 @@ void write_facts(JsonWriter& json, const DecisionInput& input) {
       break;
     case InputKind::kWillAsk:
     case InputKind::kNext:
+    case InputKind::kAddInstance:
+    case InputKind::kRemoveInstance:
       json.field("instance", instance);
       break;
     case InputKind::kFinish:

@@ -131,6 +131,14 @@ class ScriptedEngines final : public ports::EngineFactory {
       const std::shared_ptr<ports::EnginePort>& engine) override {
     return [this, engine] { freed.push_back(engine); };
   }
+  ports::InstanceControl instances_of(const std::shared_ptr<ports::EnginePort>&) override {
+    ports::InstanceControl control;
+    control.runtime = std::make_shared<EchoRuntime>(Shape{1, 2});
+    control.resize = [this](std::vector<std::unique_ptr<ports::RuntimeInstance>> more,
+                            uint32_t count) { resizes.emplace_back(more.size(), count); };
+    return control;
+  }
+  std::vector<std::pair<size_t, uint32_t>> resizes;  // instances that came, and how many stay
   std::vector<std::shared_ptr<ScriptedEngine>> made;
   std::vector<std::shared_ptr<ports::EnginePort>> freed;
 };
@@ -396,6 +404,22 @@ TEST_F(CommandTest, AFailedReloadLeavesTheOldServingAndIsRepeated) {  // server#
   repository_.models[0].config_text = "max_batch_size: 0";
   EXPECT_TRUE(load(of("m")).has_value());
   EXPECT_EQ(engines_.made.size(), 1U) << "what did not change was loaded again";
+}
+
+TEST_F(CommandTest, AnotherNumberOfInstancesIsAppliedInPlace) {
+  add("m", {1}, "instance_group { count: 1 }");
+  start_explicit({"m"});
+  for (uint32_t count : {3U, 1U}) {
+    repository_.models[0].config_text = "instance_group { count: " + std::to_string(count) + " }";
+    EXPECT_TRUE(load(of("m")).has_value());
+    EXPECT_EQ(entry("m").versions.at(1)->config.instance_count, count);
+    EXPECT_NE(entry("m").versions.at(1)->config.json.find("\"count\":" + std::to_string(count)),
+              std::string::npos);
+  }
+  EXPECT_EQ(engines_.resizes, (std::vector<std::pair<size_t, uint32_t>>{{2, 3}, {0, 1}}));
+  EXPECT_EQ(engines_.made.size(), 1U) << "it was loaded again";
+  EXPECT_TRUE(load(of("m")).has_value());
+  EXPECT_EQ(engines_.resizes.size(), 2U) << "what did not change was applied again";
 }
 
 TEST_F(CommandTest, NothingIsKeptOfAModelThatDoesNotExist) {

@@ -123,11 +123,54 @@ void ModelSteward::start_version(LoadRequest request) {
   const uint64_t now = stamp == request.model.version_stamps.end() ? 0 : stamp->second;
   const auto served = serving_.find(request.version);
   const bool same_files = served != serving_.end() && served->second.stamp == now;
-  if (same_files && compare_configs(served->second.asked, request.config) == VersionChange::kNone) {
-    served->second.asked = std::move(request.config);
-    return;
+  const VersionChange change =
+      same_files ? compare_configs(served->second.asked, request.config) : VersionChange::kReload;
+  if (change == VersionChange::kReload) return load(std::move(request), now);
+  if (change == VersionChange::kInstances) return scale(std::move(request));
+  served->second.asked = std::move(request.config);
+}
+
+template <class Then>
+void ModelSteward::on_turn(uint64_t turn, Then then) {
+  ports_.controller.post([this, turn, then = std::move(then)]() mutable {
+    if (turn == turn_) then();
+  });
+}
+
+void ModelSteward::scale(LoadRequest request) {
+  const int64_t number = request.version;
+  const ports::ModelVersion& version = *directory_.version(name_, number);
+  ScaleRequest wanted{std::move(request), version.config, version.engine->curve()};
+  ++current_->pending;
+  ports_.loaders.run([this, turn = turn_, wanted = std::move(wanted),
+                      control = ports_.engines.instances_of(version.engine)](
+                         ports::Cancellation& cancellation) mutable {
+    auto result = scale_version(ports_.load, wanted, control, cancellation);
+    control = {};
+    on_turn(turn, [this, number = wanted.load.version, asked = std::move(wanted.load.config),
+                   result = std::move(result)]() mutable {
+      on_scaled(number, std::move(asked), std::move(result));
+    });
+  });
+}
+
+void ModelSteward::on_scaled(int64_t version, std::optional<ModelConfig> asked,
+                             Result<ScaledVersion, LoadFailure> result) {
+  if (result.has_value()) {
+    ports::ModelVersion next = *directory_.version(name_, version);
+    next.config = std::move(result->config);
+    next.reason.clear();
+    ServingVersion& serving = serving_.at(version);
+    serving.asked = std::move(asked);
+    serving.curve_key = std::move(result->curve_key);
+    ports_.log.log(LogLevel::kInfo, label(version) + " has " +
+                                        std::to_string(next.config.instance_count) + " instances");
+    directory_.set_version(name_, std::move(next));
+    directory_.publish();
+  } else {
+    fail_version(version, result.error());
   }
-  load(std::move(request), now);
+  after_version();
 }
 
 void ModelSteward::load(LoadRequest request, uint64_t stamp) {
@@ -150,23 +193,19 @@ void ModelSteward::load(LoadRequest request, uint64_t stamp) {
     directory_.publish();
   }
   ++current_->pending;
-  ports_.loaders.run([this, turn = turn_, request = std::move(request),
-                      stamp](ports::Cancellation& cancellation) {
-    const int64_t number = request.version;
-    const auto on_its_turn = [this, turn](auto then) {
-      ports_.controller.post([this, turn, then = std::move(then)]() mutable {
-        if (turn == turn_) then();
+  ports_.loaders.run(
+      [this, turn = turn_, request = std::move(request), stamp](ports::Cancellation& cancellation) {
+        const int64_t number = request.version;
+        auto result = load_version(
+            ports_.load, request, [&] { on_turn(turn, [this, number] { on_warming(number); }); },
+            cancellation);
+        if (!result.has_value()) ports_.load.runtime.give_back_memory();
+        ServingVersion serving{stamp, request.config, {}};
+        on_turn(turn,
+                [this, number, serving = std::move(serving), result = std::move(result)]() mutable {
+                  on_loaded(number, std::move(serving), std::move(result));
+                });
       });
-    };
-    auto result = load_version(
-        ports_.load, request, [&] { on_its_turn([this, number] { on_warming(number); }); },
-        cancellation);
-    if (!result.has_value()) ports_.load.runtime.give_back_memory();
-    ServingVersion serving{stamp, request.config, {}};
-    on_its_turn([this, number, serving = std::move(serving), result = std::move(result)]() mutable {
-      on_loaded(number, std::move(serving), std::move(result));
-    });
-  });
 }
 
 void ModelSteward::on_warming(int64_t version) {

@@ -91,6 +91,12 @@ class ModelSteward {
   void on_found(Result<ports::FoundModel, LoadFailure> found);
   void start_version(LoadRequest request);
   void load(LoadRequest request, uint64_t stamp);
+  // What a job posts: on the controller, unless its change is over.
+  template <class Then>
+  void on_turn(uint64_t turn, Then then);
+  void scale(LoadRequest request);
+  void on_scaled(int64_t version, std::optional<ModelConfig> asked,
+                 Result<ScaledVersion, LoadFailure> result);
   void on_warming(int64_t version);
   void on_loaded(int64_t version, ServingVersion serving,
                  Result<ports::LoadedVersion, LoadFailure> result);

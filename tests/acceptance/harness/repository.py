@@ -1,6 +1,7 @@
 """Writing model folders while a server looks at them, and asking it what it serves."""
 
 import json
+import pathlib
 
 from harness import raw_http
 
@@ -27,6 +28,17 @@ def command(running, model, what, parameters):
     sent = parameters | {f"file:{name}": text for name, text in files.items()}
     body = json.dumps({"parameters": sent}).encode() if sent else b""
     return running.request(f"/v2/repository/models/{model}/{what}", method="POST", body=body, timeout_s=60)
+
+
+def instance_threads(running, model):
+    """How many threads of the process run instances of the model."""
+    count = 0
+    for task in pathlib.Path(f"/proc/{running.process.pid}/task").iterdir():
+        try:
+            count += (task / "comm").read_text().startswith(f"{model}#")
+        except OSError:  # it has just ended
+            pass
+    return count
 
 
 def ask(running, model, value=1.0, shape=(1, 4), version=None):
