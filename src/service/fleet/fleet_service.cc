@@ -126,7 +126,7 @@ void FleetService::follow(std::vector<ports::FoundModel> found) {
   poll_in(turn.unsettled ? std::min(config.settle, config.poll_every) : config.poll_every);
 }
 
-std::optional<Refusal> FleetService::refuse_command() const {
+std::optional<Refusal> FleetService::refuse_command(size_t bytes) const {
   if (options_.repository.control != ControlMode::kExplicit) {
     return Refusal{
         EndReason::kNotReady,
@@ -141,14 +141,25 @@ std::optional<Refusal> FleetService::refuse_command() const {
                    "so many commands wait already: " + std::to_string(kMostCommands),
                    Duration::s(1)};
   }
+  if (commands_ > 0 && command_bytes_ + bytes > kMostCommandBytes) {
+    return Refusal{EndReason::kOverloaded,
+                   "the files of commands that wait are at the limit of " +
+                       std::to_string(kMostCommandBytes) + " bytes",
+                   Duration::s(1)};
+  }
   return std::nullopt;
 }
 
 void FleetService::command(const std::string& name, ModelChange change) {
-  if (auto refusal = refuse_command()) return change.done(fail(std::move(*refusal)));
+  size_t bytes = 0;
+  for (const auto& [file, content] : change.command.files) bytes += content.size();
+  if (auto refusal = refuse_command(bytes)) return change.done(fail(std::move(*refusal)));
   ++commands_;
-  change.done = [this, name, done = std::move(change.done)](Result<void, Refusal> result) mutable {
+  command_bytes_ += bytes;
+  change.done = [this, name, bytes,
+                 done = std::move(change.done)](Result<void, Refusal> result) mutable {
     --commands_;
+    command_bytes_ -= bytes;
     ports_.controller.post([this, name] { reap(name); });  // not within its own call
     done(std::move(result));
   };

@@ -44,6 +44,8 @@ struct FleetOptions {
 inline constexpr Duration kSaveCurvesEvery = Duration::s(300);
 // Commands of clients that may wait or run at a time.
 inline constexpr size_t kMostCommands = 256;
+// Of the files that they bring; a single command may bring more.
+inline constexpr size_t kMostCommandBytes = 512ULL << 20;
 
 // All models of the process. Owned by the controller thread; what it has of ModelDirectory and
 // RepositoryControl on any.
@@ -90,7 +92,7 @@ class FleetService final : public ports::ModelDirectory, public ports::Repositor
   void follow(std::vector<ports::FoundModel> found);
   void command(const std::string& name, ModelChange change);
   void reap(const std::string& name);
-  [[nodiscard]] std::optional<Refusal> refuse_command() const;
+  [[nodiscard]] std::optional<Refusal> refuse_command(size_t bytes) const;
   [[nodiscard]] std::vector<std::pair<ports::CurveKey, LatencyCurve>> curves() const;
   static void write_curves(ports::StateStore& store, ports::Log& log,
                            const std::vector<std::pair<ports::CurveKey, LatencyCurve>>& curves);
@@ -102,7 +104,8 @@ class FleetService final : public ports::ModelDirectory, public ports::Repositor
   std::map<std::string, std::unique_ptr<ModelSteward>> stewards_;
   SettleWatch watch_;
   std::string poll_failure_;  // as it was last logged
-  size_t commands_ = 0;
+  size_t commands_ = 0;       // that wait or run
+  size_t command_bytes_ = 0;
   bool stopped_ = false;
 };
 

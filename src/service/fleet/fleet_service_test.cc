@@ -456,6 +456,20 @@ TEST_F(CommandTest, TooManyCommandsAreRefused) {
   finish_all();
 }
 
+TEST_F(CommandTest, TheFilesOfCommandsThatWaitAreBounded) {
+  start_explicit();
+  const std::string large(kMostCommandBytes / 4, 'x');
+  for (int i = 0; i < 5; ++i) {
+    fleet_->load({"m" + std::to_string(i), {}, "{}", {{"1/model.onnx", large}}}, loop_, told());
+  }
+  loop_.run_for(Duration());
+  ASSERT_EQ(results_.size(), 1U);
+  EXPECT_EQ(results_[0].error().reason, EndReason::kOverloaded);
+  finish_all();
+  EXPECT_EQ(results_.size(), 5U);
+  EXPECT_TRUE(load({"m9", {}, "{}", {{"1/model.onnx", large}}}).has_value());
+}
+
 TEST_F(CommandTest, ShutdownTellsThoseWhoWait) {
   add("m", {1});
   start_explicit();
