@@ -24,6 +24,13 @@ def write_affine(folder, name="m", factor=1.0, version=1, config=None):
     return models.write(folder, name, affine(factor), config, (version,))
 
 
+def large():
+    """A file of 4.8 MB."""
+    return models.model([models.helper.make_node("Add", ["X", "c"], ["Y"])], [models.value("X", "FP32", [4])],
+                        [models.value("Y", "FP32", [300_000, 4])],
+                        [models.constant("c", models.numpy.ones((300_000, 4), models.numpy.float32))])
+
+
 def as_text(made):
     return base64.b64encode(made.SerializeToString()).decode()
 
@@ -241,10 +248,7 @@ def test_files_of_the_command_take_the_place_of_the_folder(explicit, tmp_path, m
     server.wait_for(lambda: not staged(kept), 5, "an end of the private folder")
     answer = repository.load(running, "fresh", config="{}", files={"1/model.onnx": as_text(affine(5.0))})
     assert answer.status == 200 and ask(running, "fresh") == (200, 5.0)
-    large = models.model([models.helper.make_node("Add", ["X", "c"], ["Y"])], [models.value("X", "FP32", [4])],
-                         [models.value("Y", "FP32", [300_000, 4])],
-                         [models.constant("c", models.numpy.ones((300_000, 4), models.numpy.float32))])
-    answer = repository.load(running, "fresh", config="{}", files={"1/model.onnx": as_text(large)})
+    answer = repository.load(running, "fresh", config="{}", files={"1/model.onnx": as_text(large())})
     assert answer.status == 200, answer.body
     assert repository.load(running, "m").status == 200 and ask(running, "m") == (200, 1.0)
     server.wait_for(lambda: not staged(kept), 5, "an end of the private folder")
@@ -414,7 +418,8 @@ def test_another_number_of_instances_is_applied_in_place_under_load(explicit):
         for count in (4, 1, 3, 2, 4, 1) * 2:
             config.write_text(text + f"instance_group [ {{ count: {count} kind: KIND_CPU }} ]\n")
             assert repository.load(running, "simple").status == 200
-            assert instances(running, "simple") == count and repository.instance_threads(running, "simple") == count
+            assert instances(running, "simple") == count
+            server.wait_for(lambda: repository.instance_threads(running, "simple") == count, 5, f"{count} threads")
         server.wait_for(lambda: len(generator.outcomes) > 1500, 30, "load after it")
         generator.stop()
     assert generator.failed() == []
@@ -553,6 +558,8 @@ def test_tritonclient_loads_and_unloads(explicit_client):
     client.call("load_model", "m", config='{"max_batch_size": 0}',
                 files={"file:3/model.onnx": affine(3.0).SerializeToString()})
     assert ask(running, "m") == (200, 3.0)
+    client.call("load_model", "big", config="{}", files={"file:1/model.onnx": large().SerializeToString()})
+    assert client.call("is_model_ready", "big")
     client.call("unload_model", "m", unload_dependents=True)
     assert not client.call("is_model_ready", "m")
     with pytest.raises(InferenceServerException, match="no repository"):

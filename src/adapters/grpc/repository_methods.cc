@@ -143,10 +143,10 @@ Method command(Ask ask) {
   const auto begin = [ask](const CallPtr& call) {
     const std::string bytes = call->take_request();
     if (too_many_fields(bytes)) {
-      return call->refuse_counted({EndReason::kTooLarge,
-                                   "the message has more than " +
-                                       std::to_string(kMostFields) + " fields",
-                                   {}});
+      return call->refuse_counted(
+          {EndReason::kTooLarge,
+           "the message has more than " + std::to_string(kMostFields) + " fields",
+           {}});
     }
     Request request;
     if (!parse(bytes, request)) {
