@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "adapters/instances/hand_over.h"
+#include "base/check.h"
 #include "service/batching/dispatcher_setup.h"
 #include "service/batching/model_dispatcher.h"
 #include "service/batching/permits.h"
@@ -18,14 +19,17 @@ constexpr size_t kFileRing = 32'768;
 
 // Destroyed from the bottom up: the engine with its instances before the runtime that they use.
 struct InProcessEngines::Served {
-  Served(size_t file_records, const service::DispatcherOptions& options, int64_t version)
-      : decisions(kRing, file_records), file(make_file(options, version)) {}
-  service::DecisionFile make_file(const service::DispatcherOptions& options, int64_t version) {
-    auto writer = protocol::decision_log::LineWriter::of_model(options.config.name, version);
+  // `load` counts the engines that this version has had.
+  Served(size_t file_records, const service::DispatcherOptions& options, int64_t version,
+         uint64_t load)
+      : decisions(kRing, file_records), file(make_file(options, version, load)) {}
+  service::DecisionFile make_file(const service::DispatcherOptions& options, int64_t version,
+                                  uint64_t load) {
+    auto writer = protocol::decision_log::LineWriter::of_model(options.config.name, version, load);
     std::string setup = writer.setup(service::setup_of(options));
     return {decisions, std::move(writer), std::move(setup)};
   }
-  std::unique_ptr<ports::ModelRuntime> runtime;
+  std::shared_ptr<ports::ModelRuntime> runtime;
   service::DecisionRing decisions;
   service::DecisionFile file;
   std::unique_ptr<adapters::InstanceEngine> engine;
@@ -54,7 +58,8 @@ std::shared_ptr<ports::EnginePort> InProcessEngines::make(ports::LoadedVersion l
   // A run that may last longer than predicted would hold up its worker's other clients.
   options.hand_over = loaded.steady_runs ? hand_over_ : Duration();
   const size_t file_records = config_.log.decisions.empty() ? 0 : kFileRing;
-  auto served = std::make_shared<Served>(file_records, options, loaded.version);
+  const uint64_t load = ++loads_[{loaded.config.name, loaded.version}];
+  auto served = std::make_shared<Served>(file_records, options, loaded.version, load);
   served->runtime = std::move(loaded.runtime);
   auto dispatcher =
       std::make_unique<service::ModelDispatcher>(std::move(options), served->decisions);
@@ -85,9 +90,44 @@ void InProcessEngines::report_placements(const Served& served) const {
   }
 }
 
-uint64_t InProcessEngines::write_decisions(ports::LogSink& sink) {
-  uint64_t missed = 0;
-  for (const auto& served : served_) missed += served->file.write_new(sink);
+InProcessEngines::ServedList::iterator InProcessEngines::find(
+    const std::shared_ptr<ports::EnginePort>& engine) {
+  const auto found = std::ranges::find_if(
+      served_, [&](const auto& served) { return served->engine.get() == engine.get(); });
+  BATON_CHECK(found != served_.end());
+  return found;
+}
+
+ports::InstanceControl InProcessEngines::instances_of(
+    const std::shared_ptr<ports::EnginePort>& engine) {
+  const std::shared_ptr<Served> served = *find(engine);
+  ports::InstanceControl control;
+  control.runtime = served->runtime;
+  control.resize = [served](std::vector<std::unique_ptr<ports::RuntimeInstance>> more,
+                            uint32_t count) {
+    served->engine->add_instances(std::move(more));
+    served->engine->keep_instances(count);
+  };
+  return control;
+}
+
+std::move_only_function<void()> InProcessEngines::withdraw(
+    const std::shared_ptr<ports::EnginePort>& engine) {
+  const auto found = find(engine);
+  std::shared_ptr<Served> served = std::move(*found);
+  served_.erase(found);
+  if (decision_log_ != nullptr) missed_ += served->file.write_new(*decision_log_);
+  return [served = std::move(served), now = clock_.now()] {
+    served->engine->stop(now);
+    served->engine->free_instances();
+    served->runtime.reset();
+  };
+}
+
+uint64_t InProcessEngines::write_decisions() {
+  if (decision_log_ == nullptr) return 0;
+  uint64_t missed = std::exchange(missed_, 0);
+  for (const auto& served : served_) missed += served->file.write_new(*decision_log_);
   return missed;
 }
 

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "adapters/instances/cpu_permits.h"
@@ -18,14 +22,21 @@ class InProcessEngines final : public ports::EngineFactory {
   InProcessEngines(const ServerConfig& config, const ports::Clock& clock, ports::Log& log,
                    uint32_t cpus);
   std::shared_ptr<ports::EnginePort> make(ports::LoadedVersion loaded) override;
+  ports::InstanceControl instances_of(const std::shared_ptr<ports::EnginePort>& engine) override;
+  std::move_only_function<void()> withdraw(
+      const std::shared_ptr<ports::EnginePort>& engine) override;
+  // Where the last decisions of an engine go that is withdrawn; outlives it.
+  void set_decision_log(ports::LogSink& sink) { decision_log_ = &sink; }
   // Writes the decisions that are new since the last call, and how many records were missed.
-  // Without a configured file: no effect.
-  uint64_t write_decisions(ports::LogSink& sink);
+  // Without a decision log: no effect.
+  uint64_t write_decisions();
   // Stops every engine: what is queued and running is served until `deadline`. Blocks.
   void stop(Instant deadline);
 
  private:
   struct Served;
+  using ServedList = std::vector<std::shared_ptr<Served>>;
+  [[nodiscard]] ServedList::iterator find(const std::shared_ptr<ports::EnginePort>& engine);
   void report_placements(const Served& served) const;
   const ServerConfig& config_;
   const ports::Clock& clock_;
@@ -33,7 +44,10 @@ class InProcessEngines final : public ports::EngineFactory {
   const uint32_t cpus_;
   const Duration hand_over_;
   std::shared_ptr<adapters::CpuPermits> permits_;
-  std::vector<std::shared_ptr<Served>> served_;
+  ServedList served_;
+  std::map<std::pair<std::string, int64_t>, uint64_t> loads_;  // of each version, so far
+  ports::LogSink* decision_log_ = nullptr;
+  uint64_t missed_ = 0;  // of engines that were withdrawn
 };
 
 }  // namespace baton::app

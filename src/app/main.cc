@@ -36,7 +36,12 @@ struct SettingFlag {
 };
 constexpr SettingFlag kOrtLibraryFlag = {"--ort-library", "ort_library", "",
                                          "Path of libonnxruntime.so"};
-constexpr std::array<SettingFlag, 10> kServeFlags = {{
+constexpr std::array<SettingFlag, 13> kServeFlags = {{
+    {"--repository-control", "repository.control", "",
+     "Who says what is served: none, explicit, poll"},
+    {"--poll-every-ms", "repository.poll_every", "ms",
+     "With poll: how often folders are looked at"},
+    {"--settle-ms", "repository.settle", "ms", "With poll: how long a folder must be unchanged"},
     {"--host", "listen.host", "", "Numeric address to listen on"},
     {"--http-port", "listen.http", "", "REST port; 0: a free one"},
     {"--grpc-port", "listen.grpc", "", "gRPC port; 0: a free one"},
@@ -53,6 +58,7 @@ constexpr std::array<SettingFlag, 10> kServeFlags = {{
 struct ConfigFlags {
   std::string file;
   std::vector<std::string> repositories;
+  std::vector<std::string> startup_models;
   std::vector<std::pair<const SettingFlag*, std::string>> settings;
 };
 
@@ -62,6 +68,7 @@ Result<ServerConfig, std::string> configuration(const ConfigFlags& flags) {
     BATON_ASSIGN(config, read_config_file(flags.file));
   }
   if (!flags.repositories.empty()) config.repositories = flags.repositories;
+  if (!flags.startup_models.empty()) config.repository.startup_models = flags.startup_models;
   for (const auto& [flag, text] : flags.settings) {
     auto applied = protocol::server_config::apply_setting(config, flag->path, text + flag->unit);
     if (!applied.has_value()) return fail(std::string(flag->name) + ": " + applied.error());
@@ -87,6 +94,11 @@ void add_config_flags(CLI::App& command, ConfigFlags& flags) {
 
 void add_serve_flags(CLI::App& command, ConfigFlags& flags, std::string& ports_file) {
   add_config_flags(command, flags);
+  command
+      .add_option("--load-model", flags.startup_models,
+                  "With explicit: a model to load at the start, repeated; *: all")
+      ->expected(1)
+      ->take_all();
   command.add_option("--ports-file", ports_file, "Write the chosen ports there as JSON");
   for (const SettingFlag& flag : kServeFlags) add_setting_flag(command, flag, flags);
 }

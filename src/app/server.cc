@@ -116,6 +116,7 @@ class Server {
   std::vector<std::unique_ptr<http::HttpServer>> servers_;  // inference, then metrics
   std::unique_ptr<adapters::grpc_api::GrpcServer> grpc_;    // null: not served
   std::unique_ptr<adapters::jobs::JobPool> jobs_;
+  std::unique_ptr<adapters::jobs::JobPool> chores_;
   std::thread metrics_thread_;
   std::unique_ptr<adapters::jobs::JobPool> json_readers_;
   std::unique_ptr<adapters::jobs::JobPool> json_writers_;
@@ -184,6 +185,7 @@ Result<void, LoadFailure> Server::prepare() {
   BATON_TRY(load_access());
   BATON_ASSIGN(access_log_, open_log("access", config().log.access));
   BATON_ASSIGN(decision_log_, open_log("decision", config().log.decisions));
+  if (decision_log_) engines_.set_decision_log(*decision_log_);
   if (!config().state_file.empty()) {
     auto store = adapters::sqlite::open_sqlite_store(config().state_file);
     if (!store.has_value()) return fail(LoadFailure{store.error().message});
@@ -215,10 +217,14 @@ void Server::make_workers() {
     options.worker = i;
     workers_.push_back(std::make_unique<Worker>(
         WorkerPorts{clock_, *fleet_, telemetry_, &answers_, json_readers_.get(),
-                    json_writers_.get(), access_.get(), access_log_.get(), decision_log_ != nullptr,
-                    config().limits.max_body_bytes, shared_memory_.get(), &log_},
+                    json_writers_.get(), fleet_.get(), access_.get(), access_log_.get(),
+                    decision_log_ != nullptr, config().limits.max_body_bytes, shared_memory_.get(),
+                    &log_},
         options));
   }
+  std::vector<ports::DirectoryFollower*> followers;
+  for (const auto& worker : workers_) followers.push_back(worker.get());
+  fleet_->set_followers(std::move(followers));
 }
 
 Result<uint16_t, LoadFailure> Server::listen_http(const std::string& name, uint16_t port,
@@ -340,6 +346,7 @@ Result<int, LoadFailure> Server::run() {
   using adapters::jobs::JobPoolOptions;
   jobs_ = std::make_unique<JobPool>(
       JobPoolOptions{std::max(config().loader_threads, 1U), "baton-loader", kLoaderNice});
+  chores_ = std::make_unique<JobPool>(JobPoolOptions{1, "baton-repo", kLoaderNice});
   json_readers_ =
       std::make_unique<JobPool>(JobPoolOptions{worker_count(), "baton-json-in", kJsonNice});
   json_writers_ =
@@ -348,20 +355,22 @@ Result<int, LoadFailure> Server::run() {
       service::FleetPorts{{*repository_, *runtime_, clock_, store_.get()},
                           engines_,
                           *jobs_,
+                          *chores_,
+                          controller_,
                           controller_,
                           log_,
                           telemetry_},
       service::FleetOptions{config().warn_unsupported
                                 ? protocol::model_config::Unsupported::kWarn
                                 : protocol::model_config::Unsupported::kRefuse,
-                            config().required_models});
+                            config().required_models, config().repository});
   make_workers();
   BATON_TRY(listen());
   auto started = fleet_->start();
   start_threads();
   auto written = started.has_value() ? write_ports() : started;
   if (written.has_value()) {
-    fleet_->save_curves_periodically(controller_);
+    fleet_->save_curves_periodically();
     write_decisions_periodically();
   } else {
     controller_.post([this] {
@@ -377,7 +386,7 @@ Result<int, LoadFailure> Server::run() {
 
 void Server::write_decisions() {
   if (!decision_log_) return;
-  uint64_t missed = engines_.write_decisions(*decision_log_);
+  uint64_t missed = engines_.write_decisions();
   for (const auto& worker : workers_) missed += worker->write_decisions(*decision_log_);
   decisions_missed_.fetch_add(missed, std::memory_order_relaxed);
 }
@@ -423,7 +432,8 @@ void Server::drain(Instant deadline) {
 }
 
 void Server::finish() {
-  jobs_.reset();  // waits for the steps that loading is at
+  jobs_.reset();    // waits for the steps that loading is at
+  chores_.reset();  // and for an engine that is being freed
   fleet_->save_curves();
   engines_.stop(clock_.now() + Duration::s(1));
   for (const auto& worker : workers_) {

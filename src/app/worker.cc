@@ -30,11 +30,18 @@ Worker::Worker(const WorkerPorts& ports, const service::GatewayOptions& options)
                 ports.answers, ports.shared_memory, ports.json_readers, ports.log_control},
                options),
       http_({gateway_, ports.clock, ports.telemetry, loop_, ports.access, ports.json_readers,
-             ports.json_writers, ports.body_bytes_max}),
-      typed_(gateway_, ports.access) {}
+             ports.json_writers, ports.body_bytes_max, ports.repository}),
+      typed_(gateway_, ports.access, ports.repository) {}
 
 Worker::~Worker() {
   join();
+}
+
+void Worker::follow(std::move_only_function<void()> done) {
+  loop_.post([this, done = std::move(done)]() mutable {
+    static_cast<void>(gateway_.directory());
+    done();
+  });
 }
 
 void Worker::start() {

@@ -8,6 +8,7 @@
 #include "domain/server_config.h"
 #include "ports/log_sink.h"
 #include "ports/model_directory.h"
+#include "ports/repository_control.h"
 #include "service/access/access_control.h"
 #include "service/gateway/gateway.h"
 #include "service/gateway/http_front.h"
@@ -23,6 +24,7 @@ struct WorkerPorts {
   ByteBudget* answers = nullptr;
   ports::JobRunner* json_readers = nullptr;
   ports::JobRunner* json_writers = nullptr;
+  ports::RepositoryControl* repository = nullptr;
   const service::AccessControl* access = nullptr;
   ports::LogSink* access_log = nullptr;
   bool decisions_to_file = false;
@@ -32,11 +34,12 @@ struct WorkerPorts {
 };
 
 // One gateway worker: its loop, its gateway and its fronts, on a thread of its own.
-class Worker {
+class Worker final : public ports::DirectoryFollower {
  public:
   Worker(const WorkerPorts& ports, const service::GatewayOptions& options);
-  ~Worker();
+  ~Worker() override;
 
+  void follow(std::move_only_function<void()> done) override;
   void start();
   // Joins the thread; the loop has been told to stop.
   void join();

@@ -80,6 +80,8 @@ constexpr std::array<Word, kInputKindCount> kInputs = {{
     {"admission",
      "A worker refused a request: `request`, `items`, `bytes`, `deadline_ns`, and what it held, "
      "`in_flight` requests of `in_flight_bytes`."},
+    {"add_instance", "One more instance, `instance`, is about to ask."},
+    {"remove_instance", "Instance `instance` runs nothing and asks no more."},
 }};
 
 constexpr std::array<std::string_view, 3> kOutcomes = {"done", "failed", "terminated"};

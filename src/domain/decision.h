@@ -84,9 +84,11 @@ enum class InputKind : uint8_t {
   kAbort,
   kStopAccepting,
   kClose,
-  kAdmission
+  kAdmission,
+  kAddInstance,
+  kRemoveInstance
 };
-inline constexpr int kInputKindCount = 8;
+inline constexpr int kInputKindCount = 10;
 [[nodiscard]] std::string_view input_kind_name(InputKind kind);
 [[nodiscard]] std::optional<InputKind> parse_input_kind(std::string_view name);
 [[nodiscard]] std::string_view input_kind_meaning(InputKind kind);
@@ -103,16 +105,16 @@ struct DecisionInput {
   EndReason end = EndReason::kOk;          // kAbort, kStopAccepting, kClose
   RunOutcome outcome = RunOutcome::kDone;  // kFinish
   bool also_running = false;               // kAbort
-  uint32_t instance = 0;                   // kWillAsk, kNext, kFinish
-  RequestId request{};                     // kSubmit, kAdmission
-  uint64_t call = 0;                       // kAbort: as submit gave it
-  uint64_t items = 0;                      // kSubmit, kAdmission
-  uint64_t bytes = 0;                      // kSubmit, kAdmission
-  uint64_t batch_key = 0;                  // kSubmit
-  Instant deadline = Instant::never();     // kSubmit, kAdmission
-  uint32_t priority = 0;                   // kSubmit
-  uint64_t in_flight = 0;                  // kAdmission: requests that the worker holds
-  uint64_t in_flight_bytes = 0;            // kAdmission
+  uint32_t instance = 0;                // kWillAsk, kNext, kFinish, kAddInstance, kRemoveInstance
+  RequestId request{};                  // kSubmit, kAdmission
+  uint64_t call = 0;                    // kAbort: as submit gave it
+  uint64_t items = 0;                   // kSubmit, kAdmission
+  uint64_t bytes = 0;                   // kSubmit, kAdmission
+  uint64_t batch_key = 0;               // kSubmit
+  Instant deadline = Instant::never();  // kSubmit, kAdmission
+  uint32_t priority = 0;                // kSubmit
+  uint64_t in_flight = 0;               // kAdmission: requests that the worker holds
+  uint64_t in_flight_bytes = 0;         // kAdmission
 };
 
 }  // namespace baton

@@ -44,6 +44,7 @@ struct TensorSpec {
   bool optional = false;
   std::string label_file{};                   // of an output: below the model's folder; empty: none
   std::shared_ptr<const LabelList> labels{};  // of that file
+  bool operator==(const TensorSpec&) const = default;
 };
 
 // A tensor's shape as the runtime expects it for a shape that a client sent, and the way back for
@@ -71,6 +72,7 @@ struct QueuePolicy {
   bool allow_override = false;  // in configurations only: a request's own timeout always holds
   uint64_t max_queue_size = 0;  // requests of one level; zero: the server's default
   TimeoutAction timeout_action = TimeoutAction::kReject;
+  bool operator==(const QueuePolicy&) const = default;
 };
 
 struct BatchingConfig {
@@ -82,6 +84,7 @@ struct BatchingConfig {
   uint32_t default_priority_level = 0;
   QueuePolicy default_policy;
   std::map<uint32_t, QueuePolicy> level_policies;
+  bool operator==(const BatchingConfig&) const = default;
 };
 
 // Limits that hold whatever the model's own configuration says.
@@ -95,6 +98,7 @@ struct VersionPolicy {
   Kind kind = Kind::kLatest;
   uint32_t latest_count = 1;
   std::vector<int64_t> specific;
+  bool operator==(const VersionPolicy&) const = default;
 };
 
 struct WarmupInput {
@@ -103,6 +107,7 @@ struct WarmupInput {
   Shape dims{};
   Source source = Source::kZero;
   std::string file{};  // below the model's warmup/ folder
+  bool operator==(const WarmupInput&) const = default;
 };
 
 struct WarmupSample {
@@ -110,6 +115,7 @@ struct WarmupSample {
   uint32_t batch_size = 1;
   uint32_t count = 1;
   std::map<std::string, WarmupInput> inputs{};
+  bool operator==(const WarmupSample&) const = default;
 };
 
 // ONNX Runtime session options that a configuration may set. Absent: baton's default.
@@ -122,6 +128,7 @@ struct RuntimeOptions {
   int graph_level = 0;  // Triton's scale: 0 all, -1 basic, 1 extended, 2 off
   // Asked in this order to take nodes; the CPU takes the rest.
   std::vector<ExecutionProvider> providers{};
+  bool operator==(const RuntimeOptions&) const = default;
 };
 
 struct ModelConfig {
@@ -138,6 +145,7 @@ struct ModelConfig {
   std::string json;  // the configuration in the protocol's JSON, as the config route returns it
   std::string serialized;  // the same as a serialized inference.ModelConfig
   [[nodiscard]] bool batches() const { return max_batch_size > 0; }
+  bool operator==(const ModelConfig&) const = default;
 };
 
 // Why a model did not load; the sentence names the tensor, what was found and what was expected.

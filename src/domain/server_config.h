@@ -49,9 +49,21 @@ struct LogConfig {
   std::string decisions;       // path of a decision log; empty: the ring in memory only
 };
 
+// Who decides which models are served: their folders as they are at the start (kNone), as they are
+// while serving (kPoll), or clients (kExplicit).
+enum class ControlMode : uint8_t { kNone, kExplicit, kPoll };
+
+struct RepositoryConfig {
+  ControlMode control = ControlMode::kNone;
+  std::vector<std::string> startup_models;  // kExplicit: by name; "*": all that are there
+  Duration poll_every = Duration::s(15);
+  Duration settle = Duration::s(2);  // kPoll: a folder is read once it is unchanged for so long
+};
+
 struct ServerConfig {
   ListenConfig listen;
   std::vector<std::string> repositories;
+  RepositoryConfig repository;
   std::optional<std::set<std::string>> required_models;  // absent: every model
   bool warn_unsupported = false;
   uint32_t workers = 0;      // gateway workers; 0: one for every two CPUs, at least one

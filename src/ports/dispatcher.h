@@ -87,6 +87,11 @@ class Dispatcher {
   };
   virtual Aborted abort(CallId id, EndReason reason, AbortScope scope, Instant now,
                         std::vector<EndedCall>& ended) = 0;
+  // One more instance, which asks for work soon: a number that is free, else the next one.
+  virtual InstanceIndex add_instance(Instant now) = 0;
+  // `instance` runs nothing, asks no more and is not woken any more; without it the others serve
+  // on. Not the last one.
+  virtual NextBatch remove_instance(InstanceIndex instance, Instant now) = 0;
   // Refuses new calls with `reason` from now on; those it has are served.
   virtual void stop_accepting(EndReason reason) = 0;
   // Ends every queued call with `reason` too.

@@ -17,6 +17,7 @@
 #include "domain/request.h"
 #include "domain/statistics.h"
 #include "ports/log_control.h"
+#include "ports/repository_control.h"
 #include "ports/shared_memory.h"
 
 namespace baton::ports {
@@ -88,6 +89,8 @@ class InferenceFront {
                                                    std::optional<int64_t> version) = 0;
   [[nodiscard]] virtual Result<ModelDescription, Refusal> model(std::string_view model,
                                                                 std::optional<int64_t> version) = 0;
+  // Null: the model repository extension is not offered.
+  [[nodiscard]] virtual RepositoryControl* repository() = 0;
   // A serialized inference.ModelConfig.
   [[nodiscard]] virtual Result<std::string, Refusal> model_config(
       std::string_view model, std::optional<int64_t> version) = 0;

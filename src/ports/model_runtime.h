@@ -59,6 +59,9 @@ class RuntimeLoader {
   virtual ~RuntimeLoader() = default;
   virtual Result<std::unique_ptr<ModelRuntime>, LoadFailure> load(
       const std::string& file, const RuntimeOptions& options) = 0;
+  // Gives memory that was freed back to the system, after a model has gone. Any thread but a
+  // worker's.
+  virtual void give_back_memory() {}
   // Of the library that executes models: what was measured with one does not hold for another.
   [[nodiscard]] virtual std::string version() const = 0;
 };

@@ -39,6 +39,7 @@ class DispatcherAgain final : public Decider {
  public:
   DispatcherAgain(const DispatcherSetup& setup, Lines& lines)
       : batches_(std::max(setup.config.instance_count, 1U)),
+        gone_(batches_.size(), false),
         dispatcher_(service::options_of(setup), lines) {}
 
   Result<void, std::string> enter(const DecisionInput& input) override {
@@ -58,6 +59,10 @@ class DispatcherAgain final : public Decider {
             input.also_running ? ports::AbortScope::kAlsoRunning : ports::AbortScope::kOnlyQueued,
             input.now, ended_);
         return {};
+      case InputKind::kAddInstance:
+        return add_instance(input);
+      case InputKind::kRemoveInstance:
+        return remove_instance(input);
       case InputKind::kStopAccepting:
         dispatcher_.stop_accepting(input.end);
         return {};
@@ -85,8 +90,12 @@ class DispatcherAgain final : public Decider {
     dispatcher_.submit(call, input.now);
   }
 
+  [[nodiscard]] bool is_there(ports::InstanceIndex instance) const {
+    return instance < batches_.size() && !gone_[instance];
+  }
+
   Result<void, std::string> ask(const DecisionInput& input) {
-    if (input.instance >= batches_.size()) return fail(std::string("no such instance"));
+    if (!is_there(input.instance)) return fail(std::string("no such instance"));
     ports::Batch& batch = batches_[input.instance];
     if (batch.formed()) return fail(std::string("the instance runs a batch"));
     if (input.kind == InputKind::kWillAsk) {
@@ -94,6 +103,28 @@ class DispatcherAgain final : public Decider {
     } else {
       dispatcher_.next(input.instance, input.now, batch, ended_);
     }
+    return {};
+  }
+
+  Result<void, std::string> add_instance(const DecisionInput& input) {
+    const ports::InstanceIndex index = dispatcher_.add_instance(input.now);
+    if (index != input.instance) return fail(std::string("another number is free"));
+    if (index == batches_.size()) {
+      batches_.emplace_back();
+      gone_.push_back(false);
+    }
+    gone_[index] = false;
+    return {};
+  }
+
+  Result<void, std::string> remove_instance(const DecisionInput& input) {
+    if (!is_there(input.instance)) return fail(std::string("no such instance"));
+    if (batches_[input.instance].formed()) return fail(std::string("the instance runs a batch"));
+    if (std::ranges::count(gone_, false) == 1) {
+      return fail(std::string("the last instance is removed"));
+    }
+    gone_[input.instance] = true;
+    dispatcher_.remove_instance(input.instance, input.now);
     return {};
   }
 
@@ -113,6 +144,7 @@ class DispatcherAgain final : public Decider {
   }
 
   std::vector<ports::Batch> batches_;
+  std::vector<bool> gone_;  // instances that were removed
   std::vector<ports::EndedCall> ended_;
   service::ModelDispatcher dispatcher_;
 };
@@ -141,7 +173,7 @@ class AdmissionAgain final : public Decider {
 
 LineWriter writer_of(const LogLine& line) {
   return line.of_worker ? LineWriter::of_worker(line.worker)
-                        : LineWriter::of_model(line.model, line.version);
+                        : LineWriter::of_model(line.model, line.version, line.load);
 }
 
 }  // namespace
@@ -256,6 +288,7 @@ Replay::~Replay() = default;
 Replay::Part& Replay::part_of(const LogLine& line) {
   std::string name = line.of_worker ? fmt::format("worker {}", line.worker)
                                     : fmt::format("{}/{}", line.model, line.version);
+  if (line.load > 1) name += fmt::format(" load {}", line.load);
   auto& part = parts_[name];
   if (!part) part = std::make_unique<Part>(name, line);
   return *part;

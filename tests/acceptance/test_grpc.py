@@ -207,9 +207,7 @@ def test_requested_outputs_and_ids(stub):
     assert answer.raw_output_contents[0] == bytes(64)
 
 
-@pytest.mark.parametrize("method", ["RepositoryIndex", "RepositoryModelLoad", "RepositoryModelUnload",
-                                    "SystemSharedMemoryStatus", "CudaSharedMemoryRegister",
-                                    "TraceSetting"])
+@pytest.mark.parametrize("method", ["SystemSharedMemoryStatus", "CudaSharedMemoryRegister", "TraceSetting"])
 def test_what_is_not_offered_is_unimplemented(stub, method):
     names = {"TraceSetting": "TraceSettingRequest"}
     message = getattr(service_pb2, names.get(method, f"{method}Request"))()

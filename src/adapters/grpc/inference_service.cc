@@ -97,10 +97,8 @@ void add_inference_methods(MethodTable& methods) {
   add_statistics_methods(methods);
   add_shared_memory_methods(methods);
   add_logging_methods(methods);
+  add_repository_methods(methods);
   for (const auto& [method, what] : std::map<std::string, std::string>{
-           {"RepositoryIndex", "the repository index"},
-           {"RepositoryModelLoad", "loading of models by clients"},
-           {"RepositoryModelUnload", "unloading of models by clients"},
            {"TraceSetting", "the trace extension"},
            {"CudaSharedMemoryRegister", "CUDA shared memory"},
        }) {

@@ -13,5 +13,7 @@ inline constexpr std::string_view kStreamInferPath =
 
 // All but ModelInfer, those that are not offered included.
 void add_inference_methods(MethodTable& methods);
+// Those of the model repository extension.
+void add_repository_methods(MethodTable& methods);
 
 }  // namespace baton::adapters::grpc_api

@@ -84,6 +84,7 @@ class FakeFront final : public ports::InferenceFront {
     input.dims = {-1, 3};
     return ports::ModelDescription{"m", {"1", "2"}, "onnxruntime_onnx", {input}, {}};
   }
+  ports::RepositoryControl* repository() override { return nullptr; }
   Result<std::string, Refusal> model_config(std::string_view, std::optional<int64_t>) override {
     inference::ModelConfig config;
     config.set_name("m");

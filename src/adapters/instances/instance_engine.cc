@@ -53,8 +53,9 @@ struct InstanceEngine::Worker {
   ports::InstanceIndex index = 0;
   std::unique_ptr<ports::RuntimeInstance> runtime;
   std::condition_variable woken;
-  bool asked = true;    // the dispatcher expects this instance to ask
-  bool active = false;  // runs a batch, on its own thread or on a caller's
+  bool asked = true;     // the dispatcher expects this instance to ask
+  bool leaving = false;  // it ends its run and is gone then
+  bool active = false;   // runs a batch, on its own thread or on a caller's
   Instant ask_again = Instant::never();
   ports::Batch batch;
   std::vector<const InferRequest*> inputs;
@@ -91,30 +92,80 @@ InstanceEngine::InstanceEngine(std::unique_ptr<ports::Dispatcher> dispatcher,
                                std::vector<std::unique_ptr<ports::RuntimeInstance>> instances,
                                std::shared_ptr<CpuPermits> permits, const ports::Clock& clock,
                                InstanceEngineOptions options)
-    : clock_(clock), permits_(std::move(permits)), dispatcher_(std::move(dispatcher)) {
+    : clock_(clock),
+      options_(std::move(options)),
+      permits_(std::move(permits)),
+      dispatcher_(std::move(dispatcher)) {
   BATON_CHECK(!instances.empty());
   for (auto& runtime : instances) {
-    auto worker = std::make_unique<Worker>();
-    worker->index = static_cast<ports::InstanceIndex>(workers_.size());
-    worker->runtime = std::move(runtime);
-    worker->batch.members.reserve(64);
-    worker->inputs.reserve(64);
-    worker->outbox.ended.reserve(64);
-    workers_.push_back(std::move(worker));
+    Worker& worker = take_worker(static_cast<ports::InstanceIndex>(workers_.size()));
+    worker.runtime = std::move(runtime);
   }
-  for (auto& worker : workers_) {
-    const std::string name = options.name + "#" + std::to_string(worker->index);
-    const int cpu = options.cpus.empty() ? -1 : options.cpus[worker->index % options.cpus.size()];
-    worker->thread = std::thread([this, name, cpu, &worker = *worker] {
-      Placement placement = place_this_thread(name, cpu);
-      {
-        const std::lock_guard lock(mutex_);
-        worker.placement = std::move(placement);
-        worker.placed = true;
-      }
-      placed_.notify_all();
-      serve(worker);
-    });
+  for (auto& worker : workers_) start_thread(*worker);
+}
+
+// A new one, or one whose thread has ended: callers may still hold it to notify it. Before the
+// threads start, or under the lock.
+InstanceEngine::Worker& InstanceEngine::take_worker(ports::InstanceIndex index) {
+  if (index == workers_.size()) workers_.push_back(std::make_unique<Worker>());
+  Worker& worker = *workers_[index];
+  BATON_CHECK(!worker.thread.joinable() && !worker.active);
+  worker.index = index;
+  worker.asked = true;
+  worker.leaving = false;
+  worker.placed = false;
+  worker.ask_again = Instant::never();
+  worker.batch.members.reserve(64);
+  worker.inputs.reserve(64);
+  worker.outbox.ended.reserve(64);
+  return worker;
+}
+
+void InstanceEngine::start_thread(Worker& worker) {
+  const std::string name = options_.name + "#" + std::to_string(worker.index);
+  const auto& cpus = options_.cpus;
+  const int cpu = cpus.empty() ? -1 : cpus[worker.index % cpus.size()];
+  worker.thread = std::thread([this, name, cpu, &worker] {
+    Placement placement = place_this_thread(name, cpu);
+    {
+      const std::lock_guard lock(mutex_);
+      worker.placement = std::move(placement);
+      worker.placed = true;
+    }
+    placed_.notify_all();
+    serve(worker);
+  });
+}
+
+void InstanceEngine::add_instances(std::vector<std::unique_ptr<ports::RuntimeInstance>> instances) {
+  for (auto& runtime : instances) {
+    const std::lock_guard lock(mutex_);
+    Worker& worker = take_worker(dispatcher_->add_instance(clock_.now()));
+    worker.runtime = std::move(runtime);
+    start_thread(worker);  // it waits for the lock
+  }
+}
+
+void InstanceEngine::keep_instances(size_t count) {
+  std::vector<Worker*> leaving;
+  {
+    const std::lock_guard lock(mutex_);
+    size_t present = static_cast<size_t>(std::ranges::count_if(
+        workers_, [](const auto& worker) { return worker->runtime != nullptr; }));
+    for (size_t i = workers_.size(); i > 0 && present > std::max<size_t>(count, 1); --i) {
+      Worker& worker = *workers_[i - 1];
+      if (!worker.runtime) continue;
+      worker.leaving = true;
+      worker.woken.notify_one();
+      leaving.push_back(&worker);
+      --present;
+    }
+  }
+  for (Worker* worker : leaving) worker->thread.join();
+  for (Worker* worker : leaving) {
+    std::unique_ptr<ports::RuntimeInstance> freed;  // outside the lock
+    const std::lock_guard lock(mutex_);
+    freed = std::move(worker->runtime);
   }
 }
 
@@ -128,7 +179,7 @@ void InstanceEngine::serve(Worker& worker) {
   std::unique_lock lock(mutex_);
   while (true) {
     wait_for_work(worker, lock);
-    if (exit_) break;
+    if (exit_ || worker.leaving) break;
     const Instant urgency = dispatcher_->most_urgent();
     if (!urgency.is_never() && !permit.held()) {
       dispatcher_->will_ask(worker.index);
@@ -154,13 +205,17 @@ void InstanceEngine::serve(Worker& worker) {
     // permit.
     if (permits_->contended(dispatcher_->most_urgent())) permit.release();
   }
+  if (!exit_) {
+    const ports::NextBatch next = dispatcher_->remove_instance(worker.index, clock_.now());
+    if (next.wake) wake(next.instance);
+  }
   std::swap(told, worker.outbox);
   lock.unlock();
   hand_out(told);
 }
 
 void InstanceEngine::wait_for_work(Worker& worker, std::unique_lock<std::mutex>& lock) {
-  const auto ready = [&] { return exit_ || (worker.asked && !worker.active); };
+  const auto ready = [&] { return exit_ || (!worker.active && (worker.asked || worker.leaving)); };
   while (!ready()) {
     if (worker.active || worker.ask_again.is_never()) {
       worker.woken.wait(lock);
@@ -269,7 +324,7 @@ void InstanceEngine::run_inline(Worker& worker, std::unique_lock<std::mutex>& lo
     finish_batch(worker);
     if (dispatcher_->queued_calls() == 0) take_batch(worker);  // nothing: marks it idle
   }
-  if (worker.asked) worker.woken.notify_one();
+  if (worker.asked || worker.leaving) worker.woken.notify_one();
   Outbox told;
   std::swap(told, worker.outbox);
   lock.unlock();
@@ -343,6 +398,13 @@ void InstanceEngine::stop(Instant deadline) {
   for (auto& worker : workers_) {
     if (worker->thread.joinable()) worker->thread.join();
   }
+}
+
+void InstanceEngine::free_instances() {
+  std::vector<std::unique_ptr<ports::RuntimeInstance>> freed;
+  const std::lock_guard lock(mutex_);
+  BATON_CHECK(exit_ && active_ == 0);
+  for (auto& worker : workers_) freed.push_back(std::move(worker->runtime));
 }
 
 void stop_together(std::span<InstanceEngine* const> engines, Instant deadline) {

@@ -54,6 +54,15 @@ class InstanceEngine final : public ports::EnginePort {
   void stop_accepting();
   void end_calls(Instant deadline);
 
+  // Threads for more instances, which serve from now on. Any thread, not beside stop().
+  void add_instances(std::vector<std::unique_ptr<ports::RuntimeInstance>> instances);
+  // All but `count` instances leave: each ends its run first. Blocks until they have gone. Any
+  // thread that may block, not beside stop().
+  void keep_instances(size_t count);
+
+  // After stop(): frees the instances. Whoever still holds the engine finds it empty.
+  void free_instances();
+
   // Runs `look` under the lock: for counts and curves, not for work.
   void inspect(const std::function<void(const ports::Dispatcher&)>& look) const;
   [[nodiscard]] size_t queued_calls() const;
@@ -67,6 +76,8 @@ class InstanceEngine final : public ports::EnginePort {
   struct Outbox;
   class Permit;
 
+  void start_thread(Worker& worker);
+  Worker& take_worker(ports::InstanceIndex index);
   void serve(Worker& worker);
   void wait_for_work(Worker& worker, std::unique_lock<std::mutex>& lock);
   bool take_batch(Worker& worker);
@@ -80,6 +91,7 @@ class InstanceEngine final : public ports::EnginePort {
   void deliver(std::vector<ports::EndedCall>& ended) const;
 
   const ports::Clock& clock_;
+  const InstanceEngineOptions options_;
   std::shared_ptr<CpuPermits> permits_;
   mutable std::mutex mutex_;
   std::condition_variable drained_;

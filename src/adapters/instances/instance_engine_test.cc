@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "ports/testing/fake_runtime.h"
@@ -172,6 +173,64 @@ TEST(StopTogether, EndsTheRunsOfAllEnginesSideBySide) {
   }
   stop_together(all, bench.clock.now());  // one after the other would never end
   EXPECT_EQ(pair.terminated, 2);
+}
+
+TEST(InstanceEngine, InstancesJoinAndLeaveWhileItServes) {
+  Bench bench;
+  std::vector<std::unique_ptr<ports::RuntimeInstance>> more;
+  auto added = std::make_unique<FakeRuntimeInstance>();
+  FakeRuntimeInstance& second = *added;
+  more.push_back(std::move(added));
+  bench.fakes[0]->hold();
+  bench.start();
+  bench.fakes[0]->wait_for_runs(1);
+  bench.engine->add_instances(std::move(more));
+  bench.start();  // the first one runs
+  bench.wait_for(1);
+  second.wait_for_runs(1);
+  bench.fakes[0]->release();
+  bench.wait_for(2);
+  bench.engine->keep_instances(1);
+  for (int i = 0; i < 4; ++i) {
+    bench.start();
+    bench.wait_for(3 + static_cast<size_t>(i));
+  }
+  EXPECT_EQ(bench.fakes[0]->batch_items().size(), 5U);
+}
+
+TEST(InstanceEngine, AnInstanceThatLeavesEndsItsRun) {
+  Bench bench(2);
+  for (FakeRuntimeInstance* fake : bench.fakes) fake->hold();
+  bench.start();
+  bench.start();
+  for (FakeRuntimeInstance* fake : bench.fakes) fake->wait_for_runs(1);
+  bench.start();  // queued behind both
+  std::thread leaving([&] { bench.engine->keep_instances(1); });
+  EXPECT_EQ(bench.events.count(), 0U);
+  for (FakeRuntimeInstance* fake : bench.fakes) fake->release();
+  bench.wait_for(3);
+  leaving.join();
+  for (const ports::CallId id : bench.events.order()) {
+    EXPECT_EQ(bench.events.end_of(id).reason, EndReason::kOk);
+  }
+}
+
+TEST(InstanceEngine, NoCallIsLostWhileInstancesComeAndGo) {
+  Bench bench(1, LatencyCurve(), 4);
+  std::thread scaling([&] {
+    for (int round = 0; round < 100; ++round) {
+      std::vector<std::unique_ptr<ports::RuntimeInstance>> more;
+      for (int i = 0; i < 3; ++i) more.push_back(std::make_unique<FakeRuntimeInstance>());
+      bench.engine->add_instances(std::move(more));
+      bench.engine->keep_instances(1);
+    }
+  });
+  for (size_t i = 0; i < 2000; ++i) {
+    bench.start();
+    if (i % 8 == 7) bench.wait_for(i + 1);
+  }
+  scaling.join();
+  bench.wait_for(2000);
 }
 
 }  // namespace

@@ -41,6 +41,8 @@ class EmptyDispatcher final : public ports::Dispatcher {
                 std::vector<ports::EndedCall>&) override {
     return {};
   }
+  ports::InstanceIndex add_instance(Instant) override { return 1; }
+  ports::NextBatch remove_instance(ports::InstanceIndex, Instant) override { return {}; }
   void stop_accepting(EndReason) override {}
   void close(EndReason, Instant, std::vector<ports::EndedCall>&) override {}
   [[nodiscard]] size_t queued_calls() const override { return 0; }

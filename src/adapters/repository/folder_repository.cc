@@ -3,11 +3,13 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 
+#include "adapters/repository/folder_stamp.h"
+#include "adapters/repository/staged_folder.h"
 #include "base/utf8.h"
 
 namespace baton::adapters::repository {
@@ -18,20 +20,6 @@ using ports::FoundModel;
 
 constexpr size_t kMostConfigBytes = 1 << 20;
 constexpr size_t kMostModels = 4096;
-
-std::optional<int64_t> parse_version(const std::string& name) {
-  if (name.empty() || name.front() == '0') return std::nullopt;
-  int64_t version = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), version);
-  if (error != std::errc() || end != name.data() + name.size() || version < 1) return std::nullopt;
-  return version;
-}
-
-bool is_inside(const std::string& name) {
-  if (name.empty() || name.front() == '/') return false;
-  const fs::path path(name);
-  return std::ranges::none_of(path, [](const fs::path& part) { return part == ".."; });
-}
 
 Result<std::string, LoadFailure> read_whole(const fs::path& path, const std::string& shown,
                                             size_t max_bytes) {
@@ -66,6 +54,12 @@ std::string escaped(std::string_view name) {
     name.remove_prefix(std::max<size_t>(length, 1));
   }
   return out;
+}
+
+// A folder's name as a client may write it: no path, not hidden.
+bool is_one_name(const std::string& name) {
+  return !name.empty() && name.front() != '.' && name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos && escaped(name) == name;
 }
 
 FoundModel inspect(const fs::path& folder) {
@@ -103,6 +97,7 @@ FoundModel inspect(const fs::path& folder) {
   if (model.versions.empty() && model.problem.empty()) {
     model.problem = "it has no version folder (such as 1/)";
   }
+  read_stamps(folder, model);
   return model;
 }
 
@@ -111,29 +106,47 @@ class FolderRepository final : public ports::ModelRepository {
   explicit FolderRepository(std::vector<std::string> folders) : folders_(std::move(folders)) {}
 
   Result<std::vector<FoundModel>, LoadFailure> scan() override {
+    BATON_ASSIGN(const auto folders, model_folders());
     std::map<std::string, FoundModel> models;
-    for (const std::string& folder : folders_) {
-      std::error_code error;
-      fs::directory_iterator entries(folder, error);
-      if (error) {
-        return fail(
-            LoadFailure{"the model repository " + folder + " cannot be read: " + error.message()});
-      }
-      for (const fs::directory_entry& entry : entries) {
-        if (!entry.is_directory(error) || entry.path().filename().string().starts_with('.')) {
-          continue;
-        }
-        add(models, inspect(entry.path()));
-        if (models.size() > kMostModels) {
-          return fail(LoadFailure{"the repositories hold more than " + std::to_string(kMostModels) +
-                                  " models"});
-        }
+    for (const fs::path& folder : folders) {
+      add(models, inspect(folder));
+      if (models.size() > kMostModels) {
+        return fail(LoadFailure{"the repositories hold more than " + std::to_string(kMostModels) +
+                                " models"});
       }
     }
     std::vector<FoundModel> out;
     out.reserve(models.size());
     for (auto& [name, model] : models) out.push_back(std::move(model));
     return out;
+  }
+
+  Result<std::optional<FoundModel>, LoadFailure> find(const std::string& name) override {
+    std::map<std::string, FoundModel> models;
+    if (!is_one_name(name)) return std::optional<FoundModel>();
+    for (const std::string& repository : folders_) {
+      const fs::path folder = fs::path(repository) / name;
+      std::error_code error;
+      if (fs::is_directory(folder, error)) add(models, inspect(folder));
+    }
+    if (models.empty()) return std::optional<FoundModel>();
+    return std::optional<FoundModel>(std::move(models.begin()->second));
+  }
+
+  Result<std::vector<std::string>, LoadFailure> names() override {
+    BATON_ASSIGN(const auto folders, model_folders());
+    std::set<std::string> names;
+    for (const fs::path& folder : folders) names.insert(escaped(folder.filename().string()));
+    return std::vector<std::string>(names.begin(), names.end());
+  }
+
+  Result<FoundModel, LoadFailure> stage(const std::string& name,
+                                        const std::map<std::string, std::string>& files) override {
+    BATON_ASSIGN(StagedFolder staged, stage_files(files));
+    FoundModel model = inspect(staged.path);
+    model.name = name;
+    model.keep = std::move(staged.keep);
+    return model;
   }
 
   Result<std::string, LoadFailure> model_file(const FoundModel& model, int64_t version,
@@ -162,6 +175,24 @@ class FolderRepository final : public ports::ModelRepository {
   }
 
  private:
+  // Of all repositories, in no particular order.
+  [[nodiscard]] Result<std::vector<fs::path>, LoadFailure> model_folders() const {
+    std::vector<fs::path> found;
+    for (const std::string& folder : folders_) {
+      std::error_code error;
+      fs::directory_iterator entries(folder, error);
+      if (error) {
+        return fail(
+            LoadFailure{"the model repository " + folder + " cannot be read: " + error.message()});
+      }
+      for (const fs::directory_entry& entry : entries) {
+        const bool hidden = entry.path().filename().string().starts_with('.');
+        if (entry.is_directory(error) && !hidden) found.push_back(entry.path());
+      }
+    }
+    return found;
+  }
+
   static void add(std::map<std::string, FoundModel>& models, FoundModel model) {
     const auto [place, is_new] = models.try_emplace(model.name);
     if (is_new) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 
@@ -85,6 +86,85 @@ TEST_F(FolderRepositoryTest, AMissingRepositoryIsOneClearSentence) {
   const auto models = make_folder_repository({(root_ / "none").string()})->scan();
   ASSERT_FALSE(models.has_value());
   EXPECT_NE(models.error().message.find("cannot be read"), std::string::npos);
+}
+
+TEST_F(FolderRepositoryTest, AStampFollowsFilesAndNotWhatEditorsLeave) {
+  write("a/m/1/model.onnx", "x");
+  write("a/m/2/model.onnx", "x");
+  write("a/m/config.pbtxt", "");
+  const auto repository = make_folder_repository({(root_ / "a").string()});
+  const auto look = [&] { return repository->find("m")->value(); };
+  const FoundModel before = look();
+  for (const char* name : {".x.swp", "config.pbtxt~", "#config.pbtxt#", "4913", "1/.part"}) {
+    write(std::string("a/m/") + name, "x");
+  }
+  EXPECT_EQ(look().stamp, before.stamp);
+  write("a/m/1/model.onnx", "xy");
+  const FoundModel first = look();
+  EXPECT_NE(first.stamp, before.stamp);
+  EXPECT_NE(first.version_stamps.at(1), before.version_stamps.at(1));
+  EXPECT_EQ(first.version_stamps.at(2), before.version_stamps.at(2));
+  write("a/m/config.pbtxt", "max_batch_size: 1");  // its versions are the same files as before
+  EXPECT_NE(look().stamp, first.stamp);
+  EXPECT_EQ(look().version_stamps, first.version_stamps);
+  write("a/m/warmup/data", "x");
+  EXPECT_NE(look().version_stamps.at(1), first.version_stamps.at(1));
+  EXPECT_NE(look().version_stamps.at(2), first.version_stamps.at(2));
+}
+
+TEST_F(FolderRepositoryTest, ATimeOfModificationAloneIsAChange) {
+  write("a/m/1/model.onnx", "x");
+  const auto repository = make_folder_repository({(root_ / "a").string()});
+  const uint64_t before = repository->find("m")->value().stamp;
+  const fs::path file = root_ / "a/m/1/model.onnx";
+  fs::last_write_time(file, fs::last_write_time(file) - std::chrono::hours(1));
+  const FoundModel after = repository->find("m")->value();
+  EXPECT_NE(after.stamp, before);
+  // A copy that keeps its source's times has changed now all the same.
+  EXPECT_LT(after.unchanged, Duration::s(1800));
+}
+
+TEST_F(FolderRepositoryTest, LinksInACircleEnd) {
+  write("a/m/1/model.onnx", "x");
+  fs::create_directory_symlink(root_ / "a/m", root_ / "a/m/1/loop");
+  const auto repository = make_folder_repository({(root_ / "a").string()});
+  EXPECT_TRUE(repository->find("m")->has_value());
+}
+
+TEST_F(FolderRepositoryTest, OneModelIsFoundByItsName) {
+  write("a/m/1/model.onnx", "x");
+  write("a/.hidden/1/model.onnx", "x");
+  write("secret/1/model.onnx", "x");
+  const auto repository = make_folder_repository({(root_ / "a").string()});
+  EXPECT_TRUE(repository->find("m")->has_value());
+  EXPECT_EQ(repository->names().value(), std::vector<std::string>{"m"});
+  for (const char* name : {"", ".", "..", ".hidden", "../secret", "m/1", "nothing"}) {
+    EXPECT_FALSE(repository->find(name)->has_value()) << name;
+  }
+  EXPECT_FALSE(repository->find(std::string("m\0x", 3))->has_value());
+}
+
+TEST_F(FolderRepositoryTest, FilesOfAClientLiveAsLongAsTheirModel) {
+  const auto repository = make_folder_repository({});
+  auto model = repository->stage("m", {{"3/model.onnx", "abc"}, {"3/data/weights", "w"}});
+  ASSERT_TRUE(model.has_value()) << model.error().message;
+  EXPECT_EQ(model->name, "m");
+  EXPECT_EQ(model->versions, std::vector<int64_t>{3});
+  const fs::path folder = model->folder;
+  EXPECT_EQ(fs::status(folder).permissions(), fs::perms::owner_all);
+  EXPECT_EQ(repository->read_file(*model, "3/data/weights", 10).value(), "w");
+  FoundModel copy = *model;
+  *model = {};
+  EXPECT_TRUE(fs::exists(folder));
+  copy = {};
+  EXPECT_FALSE(fs::exists(folder));
+}
+
+TEST_F(FolderRepositoryTest, FilesOfAClientStayInTheirFolder) {
+  const auto repository = make_folder_repository({});
+  for (const char* name : {"model.onnx", "1", "1/", "../1/x", "1/../../x", "/1/x", "0/x", "01/x"}) {
+    EXPECT_FALSE(repository->stage("m", {{name, "x"}}).has_value()) << name;
+  }
 }
 
 }  // namespace

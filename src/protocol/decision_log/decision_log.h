@@ -15,7 +15,8 @@ namespace baton::protocol::decision_log {
 // Lines of one service, without their line feeds.
 class LineWriter {
  public:
-  static LineWriter of_model(std::string_view model, int64_t version);
+  // `load` counts a version's engines, from 1: each decides on its own.
+  static LineWriter of_model(std::string_view model, int64_t version, uint64_t load = 1);
   static LineWriter of_worker(uint64_t worker);
 
   [[nodiscard]] std::string setup(const DispatcherSetup& setup) const;
@@ -41,6 +42,7 @@ struct LogLine {
   bool of_worker = false;
   std::string model{};  // empty for a worker's
   int64_t version = 0;
+  uint64_t load = 1;
   uint64_t worker = 0;
   std::variant<DispatcherSetup, AdmissionSetup> setup{};  // kSetup
   DecisionInput input{};                                  // kInput

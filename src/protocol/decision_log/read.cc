@@ -205,6 +205,7 @@ bool read_count(JsonValue& value, LogLine& line, LogLine::Kind kind) {
 bool read_field(std::string_view key, JsonValue& value, LogLine& line) {
   if (key == "model") return value.read_string(line.model);
   if (key == "version") return value.read_int64(line.version);
+  if (key == "load") return value.read_uint64(line.load);
   if (key == "entry") return read_entry(value, line);
   if (key == "seq") return value.read_uint64(line.sequence);
   if (key == "setup") return read_setup(value, line);

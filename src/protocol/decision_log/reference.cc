@@ -20,8 +20,9 @@ a queue on the way to the file was full. What was missed is counted in the file 
 `dropped_lines`) and in `baton_decision_records_missed_total` and `baton_log_lines_dropped_total`;
 what stands before the gap is compared.
 
-A line is a JSON object and begins with whose it is: `model` and `version`, or `worker` for
-admission. Times are in nanoseconds on the monotonic clock. Replay needs the build that wrote the
+A line is a JSON object and begins with whose it is: `model` and `version`, and `load` from the
+second engine of a version on, since each decides on its own; or `worker` for admission. Times are
+in nanoseconds on the monotonic clock. Replay needs the build that wrote the
 log, on the same kind of processor: predictions are computed in floating point. Layouts are known
 by their hash alone; two that share one replay as one.
 

@@ -55,6 +55,8 @@ void write_facts(JsonWriter& json, const DecisionInput& input) {
       break;
     case InputKind::kWillAsk:
     case InputKind::kNext:
+    case InputKind::kAddInstance:
+    case InputKind::kRemoveInstance:
       json.field("instance", instance);
       break;
     case InputKind::kFinish:
@@ -77,9 +79,11 @@ void write_facts(JsonWriter& json, const DecisionInput& input) {
 
 }  // namespace
 
-LineWriter LineWriter::of_model(std::string_view model, int64_t version) {
+LineWriter LineWriter::of_model(std::string_view model, int64_t version, uint64_t load) {
   std::string head;
-  JsonWriter(head).begin_object().field("model", model).field("version", version);
+  JsonWriter json(head);
+  json.begin_object().field("model", model).field("version", version);
+  if (load > 1) json.field("load", load);
   return LineWriter(std::move(head));
 }
 

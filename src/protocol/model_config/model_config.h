@@ -21,6 +21,12 @@ struct ParsedConfig {
 [[nodiscard]] Result<ParsedConfig, LoadFailure> parse_model_config(std::string_view text,
                                                                    Unsupported unsupported);
 
+// The same of the JSON that a client sends in its place, in protobuf's form: names as in the .proto
+// or in camelCase. At most kMostConfigJson bytes.
+inline constexpr size_t kMostConfigJson = 1 << 20;
+[[nodiscard]] Result<ParsedConfig, LoadFailure> parse_model_config_json(std::string_view text,
+                                                                        Unsupported unsupported);
+
 // Fills `json` and `serialized` from the other members.
 void encode_model_config(ModelConfig& config);
 

@@ -186,5 +186,37 @@ TEST(ModelConfig, EncodesJsonThatTheProtocolKnows) {
   EXPECT_FALSE(parsed->config.serialized.empty());
 }
 
+TEST(ModelConfig, ReadsTheJsonThatClientsSend) {
+  for (const char* text :
+       {R"({"max_batch_size": 4, "instance_group": [{"count": 2, "kind": "KIND_CPU"}],
+            "dynamic_batching": {"max_queue_delay_microseconds": "100"}})",
+        R"({"maxBatchSize": 4, "instanceGroup": [{"count": "2", "kind": "KIND_CPU"}],
+            "dynamicBatching": {"maxQueueDelayMicroseconds": 100}})"}) {
+    const auto parsed = parse_model_config_json(text, Unsupported::kRefuse);
+    ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
+    EXPECT_EQ(parsed->config.max_batch_size, 4U);
+    EXPECT_EQ(parsed->config.instance_count, 2U);
+    EXPECT_EQ(parsed->config.batching.max_delay, Duration::us(100));
+  }
+}
+
+TEST(ModelConfig, RefusesJsonThatIsNoConfiguration) {
+  const auto error = [](const std::string& text) {
+    const auto parsed = parse_model_config_json(text, Unsupported::kRefuse);
+    return parsed.has_value() ? "" : parsed.error().message;
+  };
+  EXPECT_TRUE(error("{").starts_with("config: it is no ModelConfig in JSON")) << error("{");
+  EXPECT_NE(error(R"({"max_bach_size": 1})").find("max_bach_size"), std::string::npos);
+  EXPECT_NE(error("[]"), "");
+  EXPECT_NE(error(R"({"max_batch_size": "many"})"), "");
+  EXPECT_TRUE(error(R"({"max_batch_size": -1})").starts_with("config: max_batch_size is -1"));
+  EXPECT_NE(error(R"({"response_cache": {"enable": true}})").find("response_cache"),
+            std::string::npos);
+  EXPECT_NE(error(std::string(200'000, '[')), "");
+  EXPECT_NE(error("{\"parameters\":" + std::string(200'000, '[')), "");
+  EXPECT_NE(error(std::string(kMostConfigJson + 1, ' ')).find("the limit is 1048576"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace baton::protocol::model_config

@@ -1,5 +1,6 @@
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
+#include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
 #include <charconv>
@@ -18,8 +19,10 @@ constexpr uint32_t kMostInstances = 256;
 constexpr uint32_t kMostBatch = 1 << 16;
 constexpr uint32_t kMostLevels = 256;
 
+constexpr std::string_view kFileName = "config.pbtxt";
+
 LoadFailure wrong(std::string message) {
-  return {"config.pbtxt: " + std::move(message)};
+  return {std::string(kFileName) + ": " + std::move(message)};
 }
 
 // Keeps the first error with its place.
@@ -297,6 +300,23 @@ std::string join(const std::vector<std::string>& items) {
   return out;
 }
 
+Result<ParsedConfig, LoadFailure> check_fields(const inference::ModelConfig& proto,
+                                               Unsupported unsupported) {
+  ParsedConfig parsed;
+  parsed.ignored = unhonoured_fields(proto);
+  if (!parsed.ignored.empty() && unsupported == Unsupported::kRefuse) {
+    return fail(wrong("not honoured: " + join(parsed.ignored) +
+                      " (`unsupported: warn` in the configuration ignores them)"));
+  }
+  BATON_ASSIGN(parsed.config, to_domain(proto));
+  return parsed;
+}
+
+// What protobuf says of a text repeats the text, and points into it, on the lines that follow.
+std::string first_line(std::string_view text) {
+  return std::string(text.substr(0, std::min<size_t>(text.find('\n'), 200)));
+}
+
 }  // namespace
 
 Result<ParsedConfig, LoadFailure> parse_model_config(std::string_view text,
@@ -307,14 +327,27 @@ Result<ParsedConfig, LoadFailure> parse_model_config(std::string_view text,
   parser.RecordErrorsTo(&error);
   parser.SetRecursionLimit(32);
   if (!parser.ParseFromString(std::string(text), &proto)) return fail(wrong(error.text()));
-  ParsedConfig parsed;
-  parsed.ignored = unhonoured_fields(proto);
-  if (!parsed.ignored.empty() && unsupported == Unsupported::kRefuse) {
-    return fail(wrong("not honoured: " + join(parsed.ignored) +
-                      " (`unsupported: warn` in the configuration ignores them)"));
+  return check_fields(proto, unsupported);
+}
+
+Result<ParsedConfig, LoadFailure> parse_model_config_json(std::string_view text,
+                                                          Unsupported unsupported) {
+  if (text.size() > kMostConfigJson) {
+    return fail(LoadFailure{"config: it has " + std::to_string(text.size()) +
+                            " bytes; the limit is " + std::to_string(kMostConfigJson)});
   }
-  BATON_ASSIGN(parsed.config, to_domain(proto));
-  return parsed;
+  inference::ModelConfig proto;
+  const auto status =
+      google::protobuf::util::JsonStringToMessage({text.data(), text.size()}, &proto);
+  if (!status.ok()) {
+    return fail(LoadFailure{"config: it is no ModelConfig in JSON: " +
+                            first_line({status.message().data(), status.message().size()})});
+  }
+  auto parsed = check_fields(proto, unsupported);
+  if (parsed.has_value()) return parsed;
+  LoadFailure failure = std::move(parsed).error();
+  failure.message.replace(0, kFileName.size(), "config");
+  return fail(std::move(failure));
 }
 
 }  // namespace baton::protocol::model_config

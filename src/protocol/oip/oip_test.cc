@@ -40,6 +40,28 @@ std::vector<T> values(const Tensor& tensor) {
   return out;
 }
 
+TEST(Route, KnowsThePathsOfTheRepository) {
+  EXPECT_EQ(parse_route("POST", "/v2/repository/index")->kind, RouteKind::kRepositoryIndex);
+  EXPECT_EQ(parse_route("POST", "/v2/repository/r/index")->repository, "r");
+  const auto load = parse_route("POST", "/v2/repository/models/a%20b/load");
+  ASSERT_TRUE(load.has_value());
+  EXPECT_EQ(load->kind, RouteKind::kRepositoryLoad);
+  EXPECT_EQ(load->model, "a b");
+  EXPECT_EQ(load->repository, "");
+  const auto unload = parse_route("POST", "/v2/repository/models/models/m/unload");
+  ASSERT_TRUE(unload.has_value());
+  EXPECT_EQ(unload->kind, RouteKind::kRepositoryUnload);
+  EXPECT_EQ(unload->repository, "models");
+  EXPECT_EQ(parse_route("GET", "/v2/repository/index").error().reason,
+            EndReason::kMethodNotAllowed);
+  for (const char* path : {"", "/", "/models", "/models/m", "/models/m/x", "/a/b/index",
+                           "/models//load", "/models/%00/load", "/index/index/index"}) {
+    const auto wrong = parse_route("POST", std::string("/v2/repository") + path);
+    ASSERT_FALSE(wrong.has_value()) << path;
+    EXPECT_EQ(wrong.error().reason, EndReason::kNotFound) << path;
+  }
+}
+
 TEST(Route, KnowsThePathsAndTheirMethods) {
   EXPECT_EQ(parse_route("GET", "/v2")->kind, RouteKind::kServerMetadata);
   EXPECT_EQ(parse_route("GET", "/v2/health/ready?x=1")->kind, RouteKind::kServerReady);

@@ -14,7 +14,7 @@ struct FixedRoute {
   std::string_view method;
   RouteKind kind;
 };
-constexpr std::array<FixedRoute, 9> kFixed = {
+constexpr std::array<FixedRoute, 8> kFixed = {
     {{"livez", "GET", RouteKind::kLivez},
      {"readyz", "GET", RouteKind::kReadyz},
      {"v2/health/live", "GET", RouteKind::kServerLive},
@@ -22,8 +22,7 @@ constexpr std::array<FixedRoute, 9> kFixed = {
      {"v2", "GET", RouteKind::kServerMetadata},
      {"v2/models/stats", "GET", RouteKind::kModelStatistics},
      {"v2/logging", "GET", RouteKind::kLogSettings},
-     {"v2/logging", "POST", RouteKind::kUpdateLogSettings},
-     {"v2/repository/index", "POST", RouteKind::kRepositoryIndex}}};
+     {"v2/logging", "POST", RouteKind::kUpdateLogSettings}}};
 
 struct ModelRoute {
   std::string_view suffix;
@@ -164,6 +163,36 @@ Result<Route, Refusal> parse_memory_route(std::string_view method, bool cuda,
   return fail(not_found());
 }
 
+// What stands behind v2/repository: [repo/]index, [repo/]models/NAME/load and /unload.
+Result<Route, Refusal> parse_repository_route(std::string_view method,
+                                              std::span<const std::string_view> parts) {
+  Route route;
+  const auto is_command = [](std::span<const std::string_view> rest) {
+    return rest.size() == 3 && rest[0] == "models" && (rest[2] == "load" || rest[2] == "unload");
+  };
+  const auto is_index = [](std::span<const std::string_view> rest) {
+    return rest.size() == 1 && rest[0] == "index";
+  };
+  if (!is_command(parts) && !is_index(parts) && parts.size() > 1) {
+    auto repository = percent_decode(parts.front());
+    if (!repository || repository->empty()) return fail(not_found());
+    route.repository = std::move(*repository);
+    parts = parts.subspan(1);
+  }
+  if (is_index(parts)) {
+    route.kind = RouteKind::kRepositoryIndex;
+  } else if (is_command(parts)) {
+    auto name = percent_decode(parts[1]);
+    if (!name || name->empty()) return fail(not_found());
+    route.model = std::move(*name);
+    route.kind = parts[2] == "load" ? RouteKind::kRepositoryLoad : RouteKind::kRepositoryUnload;
+  } else {
+    return fail(not_found());
+  }
+  if (!takes("POST", method)) return fail(wrong_method("POST"));
+  return route;
+}
+
 }  // namespace
 
 Result<Route, Refusal> parse_route(std::string_view method, std::string_view target) {
@@ -187,6 +216,9 @@ Result<Route, Refusal> parse_route(std::string_view method, std::string_view tar
   const bool cuda = parts.size() >= 3 && parts[1] == "cudasharedmemory";
   if (parts.size() >= 3 && parts[0] == "v2" && (cuda || parts[1] == "systemsharedmemory")) {
     return parse_memory_route(method, cuda, parts.subspan(2));
+  }
+  if (parts.size() >= 3 && parts[0] == "v2" && parts[1] == "repository") {
+    return parse_repository_route(method, parts.subspan(2));
   }
   return fail(not_found());
 }

@@ -30,11 +30,14 @@ enum class RouteKind : uint8_t {
   kCudaMemoryStatus,
   kCudaMemoryRegister,
   kCudaMemoryRemove,
+  kRepositoryLoad,
+  kRepositoryUnload,
 };
 
 struct Route {
   RouteKind kind = RouteKind::kServerLive;
   std::string model;               // or region; percent-decoded; empty where the route names none
+  std::string repository;          // of repository routes, where the path names one
   std::optional<int64_t> version;  // absent: the highest ready one
 };
 

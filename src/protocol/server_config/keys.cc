@@ -86,6 +86,35 @@ std::vector<Key> make_model_keys() {
   };
 }
 
+std::vector<Key> make_repository_keys() {
+  return {
+      {"repository.control",
+       KeyType::kChoice,
+       "none",
+       "Which models are served: `none`, those that are there at the start; `explicit`, those that "
+       "clients load; `poll`, those that are there, looked after while serving.",
+       [](ServerConfig& c, const KeyValue& v) {
+         c.repository.control = text(v) == "explicit" ? ControlMode::kExplicit
+                                : text(v) == "poll"   ? ControlMode::kPoll
+                                                      : ControlMode::kNone;
+       },
+       0,
+       0,
+       {"none", "explicit", "poll"}},
+      {"repository.startup_models", KeyType::kTextList, "none",
+       "With `explicit`: models that are loaded at the start; `*`: all.",
+       [](ServerConfig& c, const KeyValue& v) { c.repository.startup_models = list(v); }},
+      {"repository.poll_every", KeyType::kDuration, "15s",
+       "With `poll`: how often the repositories are looked at.",
+       [](ServerConfig& c, const KeyValue& v) { c.repository.poll_every = std::get<Duration>(v); },
+       10, kDayMs},
+      {"repository.settle", KeyType::kDuration, "2s",
+       "With `poll`: a folder is read once no file of it has changed for so long.",
+       [](ServerConfig& c, const KeyValue& v) { c.repository.settle = std::get<Duration>(v); }, 0,
+       kDayMs},
+  };
+}
+
 std::vector<Key> make_thread_keys() {
   return {
       {"threads.workers", KeyType::kInteger, "0",
@@ -202,8 +231,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 std::span<const Key> all_keys() {
   static const std::vector<Key> keys = [] {
     std::vector<Key> all;
-    for (auto part : {make_model_keys(), make_listen_keys(), make_thread_keys(), make_limit_keys(),
-                      make_operation_keys()}) {
+    for (auto part : {make_model_keys(), make_repository_keys(), make_listen_keys(),
+                      make_thread_keys(), make_limit_keys(), make_operation_keys()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

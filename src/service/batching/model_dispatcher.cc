@@ -189,7 +189,7 @@ ModelDispatcher::Limit ModelDispatcher::limit_reached(const policy::QueuedCall& 
   }
   const uint64_t most = level_policy(call.level).max_queue_size;
   // Calls that a free instance is about to take do not wait, and so do not count.
-  const size_t free = instances_.size() - count(InstanceState::kBusy);
+  const size_t free = instances() - count(InstanceState::kBusy);
   if (most > 0 && queues_.calls_of_level(call.level) >= most + free) {
     return {DecisionReason::kLevelLimit};
   }
@@ -283,7 +283,7 @@ policy::BatchOutlook ModelDispatcher::outlook() const {
           .paying_items = curve_.paying_items(),
           .trial_items = trial_.size(curve_.paying_items(), rules_.max_items, queues_.items()),
           .arrivals_per_second = closed_ ? 0 : arrivals_.per_second(now_),
-          .instances = static_cast<uint32_t>(instances_.size())};
+          .instances = static_cast<uint32_t>(instances())};
 }
 
 size_t ModelDispatcher::count(InstanceState state) const {
@@ -317,15 +317,44 @@ ModelDispatcher::Wake ModelDispatcher::wake_one() {
 
 void ModelDispatcher::will_ask(ports::InstanceIndex instance) {
   enter([&] { return DecisionInput{.kind = InputKind::kWillAsk, .instance = instance}; });
-  BATON_CHECK(instances_[instance].state != InstanceState::kBusy);
+  BATON_CHECK(is_free(instance));
   instances_[instance].state = InstanceState::kAsking;
+}
+
+bool ModelDispatcher::is_free(ports::InstanceIndex instance) const {
+  const InstanceState state = instances_[instance].state;
+  return state == InstanceState::kAsking || state == InstanceState::kIdle;
+}
+
+ports::InstanceIndex ModelDispatcher::add_instance(Instant now) {
+  advance(now);
+  auto place = std::ranges::find(instances_, InstanceState::kGone, &Instance::state);
+  if (place == instances_.end()) place = instances_.emplace(place);
+  *place = {};
+  const auto index = static_cast<ports::InstanceIndex>(place - instances_.begin());
+  enter([&] { return DecisionInput{.kind = InputKind::kAddInstance, .instance = index}; });
+  return index;
+}
+
+ports::NextBatch ModelDispatcher::remove_instance(ports::InstanceIndex instance, Instant now) {
+  advance(now);
+  enter([&] { return DecisionInput{.kind = InputKind::kRemoveInstance, .instance = instance}; });
+  BATON_CHECK(is_free(instance) && instances() > 1);
+  instances_[instance] = {};
+  instances_[instance].state = InstanceState::kGone;
+  // What it was on its way to take is another's.
+  const Wake wake = wake_one();
+  ports::NextBatch out;
+  out.wake = wake.wake;
+  out.instance = wake.instance;
+  return out;
 }
 
 ports::NextBatch ModelDispatcher::next(ports::InstanceIndex instance, Instant now,
                                        ports::Batch& batch, std::vector<ports::EndedCall>& ended) {
   now = advance(now);
   enter([&] { return DecisionInput{.kind = InputKind::kNext, .instance = instance}; });
-  BATON_CHECK(instances_[instance].state != InstanceState::kBusy && !batch.formed());
+  BATON_CHECK(is_free(instance) && !batch.formed());
   expire(ended);
   release(ended);
   policy::demote_hopeless(queues_, outlook(), now);
@@ -636,7 +665,7 @@ Duration ModelDispatcher::drain_time() const {
   }
   if (per_item <= 0) return Duration::s(1);
   const double seconds =
-      per_item * static_cast<double>(queues_.items()) / static_cast<double>(instances_.size());
+      per_item * static_cast<double>(queues_.items()) / static_cast<double>(instances());
   return Duration::from_seconds(std::min(seconds, 3600.0));
 }
 

@@ -43,6 +43,8 @@ class ModelDispatcher final : public ports::Dispatcher {
               std::vector<ports::EndedCall>& ended) override;
   Aborted abort(ports::CallId id, EndReason reason, ports::AbortScope scope, Instant now,
                 std::vector<ports::EndedCall>& ended) override;
+  ports::InstanceIndex add_instance(Instant now) override;
+  ports::NextBatch remove_instance(ports::InstanceIndex instance, Instant now) override;
   void stop_accepting(EndReason reason) override;
   void close(EndReason reason, Instant now, std::vector<ports::EndedCall>& ended) override;
 
@@ -70,8 +72,8 @@ class ModelDispatcher final : public ports::Dispatcher {
     ports::InstanceIndex instance = 0;
     bool alone = false;  // not to be joined: its batch failed
   };
-  // kAsking: free, and a thread is on its way to next().
-  enum class InstanceState : uint8_t { kAsking, kIdle, kBusy };
+  // kAsking: free, and a thread is on its way to next(). kGone: removed, its number is free.
+  enum class InstanceState : uint8_t { kAsking, kIdle, kBusy, kGone };
   struct Instance {
     InstanceState state = InstanceState::kAsking;
     Instant ask_again = Instant::never();  // of an idle one
@@ -98,7 +100,9 @@ class ModelDispatcher final : public ports::Dispatcher {
   policy::KeyIndex key_of(const InferRequest& request) const;
   policy::BatchOutlook outlook() const;
   Wake wake_one();
+  [[nodiscard]] bool is_free(ports::InstanceIndex instance) const;
   size_t count(InstanceState state) const;
+  [[nodiscard]] size_t instances() const { return instances_.size() - count(InstanceState::kGone); }
   void expire(std::vector<ports::EndedCall>& ended);
   void fill(ports::InstanceIndex instance, const policy::BatchChoice& choice, ports::Batch& batch);
   // Ends a call that has its answer, or holds it back while earlier ones have none.

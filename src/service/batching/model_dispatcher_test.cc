@@ -656,5 +656,39 @@ TEST_F(Dispatcher, WaitsForArrivalsThatThroughputNeedsAndNoLonger) {
   }
 }
 
+TEST_F(Dispatcher, AnInstanceThatIsAddedTakesWork) {
+  make();
+  submit();
+  ask();
+  EXPECT_FALSE(submit().wake) << "the only instance runs";
+  EXPECT_EQ(dispatcher->add_instance(now), 1U);
+  ask(1);
+  EXPECT_TRUE(batches[1].formed());
+  finish(0);
+  finish(1);
+  EXPECT_EQ(ended.size(), 2U);
+}
+
+TEST_F(Dispatcher, AnInstanceThatIsRemovedIsNotWokenAndItsNumberIsGivenAgain) {
+  options.config.instance_count = 2;
+  make();
+  dispatcher->remove_instance(0, now);
+  const ports::Submitted submitted = submit();
+  EXPECT_TRUE(submitted.wake);
+  EXPECT_EQ(submitted.instance, 1U);
+  EXPECT_EQ(dispatcher->add_instance(now), 0U);
+  EXPECT_EQ(dispatcher->add_instance(now), 2U);
+}
+
+TEST_F(Dispatcher, WorkThatARemovedInstanceWasToTakeIsAnothers) {
+  options.config.instance_count = 2;
+  make();
+  const ports::Submitted submitted = submit();
+  ASSERT_TRUE(submitted.wake);
+  const ports::NextBatch next = dispatcher->remove_instance(submitted.instance, now);
+  EXPECT_TRUE(next.wake);
+  EXPECT_NE(next.instance, submitted.instance);
+}
+
 }  // namespace
 }  // namespace baton::service

@@ -1,125 +1,226 @@
 #include "service/fleet/fleet_service.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "service/fleet/index_rows.h"
 
 namespace baton::service {
 
 using ports::LogLevel;
 
 FleetService::FleetService(const FleetPorts& ports, FleetOptions options)
-    : ports_(ports), options_(std::move(options)) {
-  publish();
+    : ports_(ports),
+      options_(std::move(options)),
+      retirement_({ports_.load.clock, ports_.timers, ports_.controller, ports_.engines,
+                   ports_.chores, ports_.load.runtime},
+                  directory_),
+      watch_(options_.repository.settle) {}
+
+ModelSteward& FleetService::steward(const std::string& name) {
+  auto& place = stewards_[name];
+  if (!place) {
+    place = std::make_unique<ModelSteward>(
+        name,
+        StewardPorts{ports_.load, ports_.engines, ports_.loaders, ports_.chores, ports_.controller,
+                     ports_.log, ports_.telemetry},
+        directory_, retirement_, options_.unsupported);
+  }
+  return *place;
+}
+
+bool FleetService::starts(const std::string& name) const {
+  if (options_.repository.control != ControlMode::kExplicit) return true;
+  return std::ranges::any_of(options_.repository.startup_models, [&](const std::string& wanted) {
+    return wanted == "*" || wanted == name;
+  });
+}
+
+bool FleetService::is_required(const std::string& name) const {
+  return options_.required ? options_.required->contains(name) : starts(name);
 }
 
 Result<void, LoadFailure> FleetService::start() {
-  BATON_ASSIGN(const auto found, ports_.load.repository.scan());
-  for (const ports::FoundModel& model : found) add_model(model);
-  if (options_.required) {
-    for (const std::string& name : missing_models(*options_.required, found)) {
-      fail_model(name, std::string(kMissingModel));
+  BATON_ASSIGN(auto found, ports_.load.repository.scan());
+  if (options_.required) add_missing(*options_.required, found);
+  if (options_.repository.control == ControlMode::kExplicit) {
+    std::set<std::string> names(options_.repository.startup_models.begin(),
+                                options_.repository.startup_models.end());
+    names.erase("*");
+    add_missing(names, found);
+  }
+  for (const ports::FoundModel& model : found) {
+    directory_.edit(model.name).required = is_required(model.name);
+  }
+  if (options_.repository.control == ControlMode::kPoll) {
+    follow(std::move(found));
+  } else {
+    for (ports::FoundModel& model : found) {
+      if (starts(model.name)) start_model(std::move(model));
     }
   }
-  current_.complete = true;
-  publish();
+  directory_.complete();
+  directory_.publish();
   return {};
 }
 
-void FleetService::add_model(const ports::FoundModel& found) {
-  ModelPlan plan = plan_model(found, options_.unsupported);
-  for (const std::string& remark : plan.remarks) {
-    ports_.log.log(LogLevel::kWarning, "model " + found.name + ": " + remark);
+void FleetService::add_missing(const std::set<std::string>& names,
+                               const std::vector<ports::FoundModel>& found) {
+  for (const std::string& name : missing_models(names, found)) {
+    ports_.log.log(LogLevel::kError, "model " + name + " failed: " + std::string(kMissingModel));
+    ports::ModelEntry& entry = directory_.edit(name);
+    entry.required = is_required(name);
+    entry.reason = kMissingModel;
   }
-  if (!plan.problem.empty()) return fail_model(found.name, std::move(plan.problem));
-  for (LoadRequest& request : plan.requests) load(std::move(request));
 }
 
-void FleetService::load(LoadRequest request) {
-  ports::ModelVersion version;
-  version.model = request.model.name;
-  version.version = request.version;
-  version.config = request.config.value_or(ModelConfig());
-  const auto slot = ports_.telemetry.slot_for(version.model, version.version);
-  if (!slot) return fail_model(version.model, "the process has served its limit of model versions");
-  version.metrics_slot = *slot;
-  version.state = ModelState::kLoading;
-  const std::string name = version.model;
-  const int64_t number = version.version;
-  set_version(name, std::move(version));
-  ports_.jobs.run(
-      [this, request = std::move(request), name, number](ports::Cancellation& cancellation) {
-        const auto warming = [&] {
-          ports_.controller.post([this, name, number] { on_warming(name, number); });
+void FleetService::start_model(ports::FoundModel found) {
+  ModelChange change;
+  const std::string name = found.name;
+  change.found = std::move(found);
+  steward(name).ask(std::move(change));
+}
+
+void FleetService::poll_in(Duration wait) {
+  ports_.timers.arm(ports_.load.clock.now() + wait, [this] { poll(); });
+}
+
+void FleetService::poll() {
+  if (stopped_) return;
+  ports_.chores.run([this](ports::Cancellation&) {
+    auto found = ports_.load.repository.scan();
+    ports_.controller.post(
+        [this, found = std::move(found)]() mutable { on_polled(std::move(found)); });
+  });
+}
+
+void FleetService::on_polled(Result<std::vector<ports::FoundModel>, LoadFailure> found) {
+  if (stopped_) return;
+  if (found.has_value()) {
+    poll_failure_.clear();
+    return follow(std::move(*found));
+  }
+  // What is served stays: a file system that is away for a moment unloads nothing.
+  if (std::exchange(poll_failure_, found.error().message) != found.error().message) {
+    ports_.log.log(LogLevel::kError, "polling: " + found.error().message);
+  }
+  poll_in(options_.repository.poll_every);
+}
+
+void FleetService::follow(std::vector<ports::FoundModel> found) {
+  SettleWatch::Turn turn = watch_.look(std::move(found), ports_.load.clock.now());
+  for (ports::FoundModel& model : turn.changed) {
+    ModelChange change;
+    const std::string name = model.name;
+    change.by_poll = true;
+    change.found = std::move(model);
+    steward(name).ask(std::move(change));
+  }
+  for (const std::string& name : turn.removed) {
+    ModelChange change;
+    change.kind = ModelChange::Kind::kForget;
+    change.by_poll = true;
+    steward(name).ask(std::move(change));
+  }
+  const RepositoryConfig& config = options_.repository;
+  poll_in(turn.unsettled ? std::min(config.settle, config.poll_every) : config.poll_every);
+}
+
+std::optional<Refusal> FleetService::refuse_command(size_t bytes) const {
+  if (options_.repository.control != ControlMode::kExplicit) {
+    return Refusal{
+        EndReason::kNotReady,
+        "models are not loaded and unloaded by clients here: `repository.control` is " +
+            std::string(options_.repository.control == ControlMode::kPoll ? "poll" : "none") +
+            "; it has to be explicit",
+        {}};
+  }
+  if (stopped_) return Refusal{EndReason::kShuttingDown, "the server is shutting down", {}};
+  if (commands_ >= kMostCommands) {
+    return Refusal{EndReason::kOverloaded,
+                   "so many commands wait already: " + std::to_string(kMostCommands),
+                   Duration::s(1)};
+  }
+  if (commands_ > 0 && command_bytes_ + bytes > kMostCommandBytes) {
+    return Refusal{EndReason::kOverloaded,
+                   "the files of commands that wait are at the limit of " +
+                       std::to_string(kMostCommandBytes) + " bytes",
+                   Duration::s(1)};
+  }
+  return std::nullopt;
+}
+
+void FleetService::command(const std::string& name, ModelChange change) {
+  size_t bytes = 0;
+  for (const auto& [file, content] : change.command.files) bytes += content.size();
+  if (auto refusal = refuse_command(bytes)) return change.done(fail(std::move(*refusal)));
+  ++commands_;
+  command_bytes_ += bytes;
+  change.done = [this, name, bytes,
+                 done = std::move(change.done)](Result<void, Refusal> result) mutable {
+    --commands_;
+    command_bytes_ -= bytes;
+    ports_.controller.post([this, name] { reap(name); });  // not within its own call
+    done(std::move(result));
+  };
+  steward(name).ask(std::move(change));
+}
+
+// Of a name that a client made up nothing is kept.
+void FleetService::reap(const std::string& name) {
+  const auto found = stewards_.find(name);
+  if (found == stewards_.end() || directory_.entry(name) != nullptr) return;
+  if (found->second->idle()) stewards_.erase(found);
+}
+
+void FleetService::load(ports::LoadCommand command, ports::Executor& home, Done done) {
+  ports_.controller.post(
+      [this, command = std::move(command), &home, done = std::move(done)]() mutable {
+        ModelChange change;
+        const std::string name = command.model;
+        change.command = std::move(command);
+        change.done = [&home, done = std::move(done)](Result<void, Refusal> result) mutable {
+          home.post([done = std::move(done), result = std::move(result)]() mutable {
+            done(std::move(result));
+          });
         };
-        auto result = load_version(ports_.load, request, warming, cancellation);
-        ports_.controller.post([this, name, number, result = std::move(result)]() mutable {
-          on_loaded(name, number, std::move(result));
-        });
+        this->command(name, std::move(change));
       });
 }
 
-void FleetService::on_warming(const std::string& model, int64_t version) {
-  ports::ModelVersion next = *current_.models.at(model)->versions.at(version);
-  next.state = ModelState::kWarming;
-  set_version(model, std::move(next));
-  publish();
+void FleetService::unload(ports::UnloadCommand command, ports::Executor& home, Done done) {
+  ports_.controller.post(
+      [this, command = std::move(command), &home, done = std::move(done)]() mutable {
+        ModelChange change;
+        change.kind = ModelChange::Kind::kUnload;
+        change.version = command.version;
+        change.done = [&home, done = std::move(done)](Result<void, Refusal> result) mutable {
+          home.post([done = std::move(done), result = std::move(result)]() mutable {
+            done(std::move(result));
+          });
+        };
+        this->command(command.model, std::move(change));
+      });
 }
 
-void FleetService::on_loaded(const std::string& model, int64_t version,
-                             Result<ports::LoadedVersion, LoadFailure> result) {
-  ports::ModelVersion next = *current_.models.at(model)->versions.at(version);
-  const std::string label = "model " + model + " version " + std::to_string(version);
-  if (result.has_value()) {
-    for (const std::string& remark : result->remarks) {
-      ports_.log.log(LogLevel::kWarning, std::string(label).append(": ").append(remark));
-    }
-    next.config = result->config;
-    next.curve = result->curve;
-    curve_keys_[{model, version}] = result->curve_key;
-    next.engine = ports_.engines.make(std::move(*result));
-    next.state = ModelState::kReady;
-    next.reason.clear();
-    ports_.log.log(LogLevel::kInfo, label + " is ready");
-  } else {
-    next.state = ModelState::kFailed;
-    next.reason = result.error().message;
-    const std::string& detail = result.error().detail;
-    const bool stopped = next.reason == kLoadingStopped;
-    ports_.log.log(stopped ? LogLevel::kInfo : LogLevel::kError,
-                   label + " failed: " + next.reason + (detail.empty() ? "" : ": " + detail));
-  }
-  set_version(model, std::move(next));
-  publish();
-}
-
-void FleetService::fail_model(const std::string& name, std::string reason) {
-  ports_.log.log(LogLevel::kError, "model " + name + " failed: " + reason);
-  edit(name).reason = std::move(reason);
-}
-
-ports::ModelEntry& FleetService::edit(const std::string& model) {
-  auto& place = current_.models[model];
-  // Published entries are immutable: the copy takes the place of the old one at the next publish().
-  auto copy =
-      place ? std::make_shared<ports::ModelEntry>(*place) : std::make_shared<ports::ModelEntry>();
-  copy->name = model;
-  copy->required = !options_.required || options_.required->contains(model);
-  ports::ModelEntry& entry = *copy;
-  place = std::move(copy);
-  return entry;
-}
-
-void FleetService::set_version(const std::string& model, ports::ModelVersion version) {
-  ports::ModelEntry& entry = edit(model);
-  entry.has_been_ready = entry.has_been_ready || version.state == ModelState::kReady;
-  const int64_t number = version.version;
-  entry.versions[number] = std::make_shared<const ports::ModelVersion>(std::move(version));
+void FleetService::index(bool ready_only, ports::Executor& home, IndexDone done) {
+  const auto answer = [this, ready_only, &home](std::vector<std::string> names, IndexDone then) {
+    auto rows = index_rows(*snapshot(), names, ready_only);
+    home.post(
+        [then = std::move(then), rows = std::move(rows)]() mutable { then(std::move(rows)); });
+  };
+  if (ready_only) return answer({}, std::move(done));
+  ports_.chores.run([this, answer, done = std::move(done)](ports::Cancellation&) mutable {
+    auto names = ports_.load.repository.names();
+    // Of a repository that cannot be read, what is served is still told.
+    answer(names.has_value() ? std::move(*names) : std::vector<std::string>(), std::move(done));
+  });
 }
 
 std::vector<std::pair<ports::CurveKey, LatencyCurve>> FleetService::curves() const {
   std::vector<std::pair<ports::CurveKey, LatencyCurve>> out;
-  for (const auto& [place, key] : curve_keys_) {
-    const auto& served = current_.models.at(place.first)->versions.at(place.second);
-    if (served->engine) out.emplace_back(key, served->engine->curve());
+  for (const auto& [name, steward] : stewards_) {
+    for (auto& curve : steward->curves()) out.push_back(std::move(curve));
   }
   return out;
 }
@@ -135,12 +236,12 @@ void FleetService::write_curves(
   }
 }
 
-void FleetService::save_curves_periodically(ports::Timers& timers) {
+void FleetService::save_curves_periodically() {
   if (ports_.load.store == nullptr) return;
-  timers.arm(ports_.load.clock.now() + kSaveCurvesEvery, [this, &timers] {
-    ports_.jobs.run([store = ports_.load.store, log = &ports_.log, curves = curves()](
-                        ports::Cancellation&) { write_curves(*store, *log, curves); });
-    save_curves_periodically(timers);
+  ports_.timers.arm(ports_.load.clock.now() + kSaveCurvesEvery, [this] {
+    ports_.loaders.run([store = ports_.load.store, log = &ports_.log, curves = curves()](
+                           ports::Cancellation&) { write_curves(*store, *log, curves); });
+    save_curves_periodically();
   });
 }
 
@@ -149,26 +250,18 @@ void FleetService::save_curves() {
 }
 
 void FleetService::begin_lame_duck() {
-  current_.accepting = false;
-  publish();
-}
-
-void FleetService::publish() {
-  published_.store(std::make_shared<const ports::Directory>(current_), std::memory_order_release);
-  generation_.fetch_add(1, std::memory_order_release);
-}
-
-std::shared_ptr<const ports::Directory> FleetService::snapshot() const {
-  return published_.load(std::memory_order_acquire);
+  stopped_ = true;
+  directory_.refuse();
+  directory_.publish();
+  for (const auto& [name, steward] : stewards_) steward->stop();
 }
 
 size_t FleetService::loading() const {
   size_t count = 0;
-  for (const auto& [name, entry] : current_.models) {
+  for (const auto& [name, entry] : directory_.current().models) {
     for (const auto& [number, version] : entry->versions) {
-      const bool settled =
-          version->state == ModelState::kReady || version->state == ModelState::kFailed;
-      if (!settled) ++count;
+      const ModelState state = version->state;
+      count += static_cast<size_t>(state == ModelState::kLoading || state == ModelState::kWarming);
     }
   }
   return count;

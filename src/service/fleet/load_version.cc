@@ -95,6 +95,13 @@ std::string options_text(const ModelConfig& config) {
                      config.max_batch_size, config.batching.enabled ? "" : "/apart");
 }
 
+ports::CurveKey curve_key(const LoadPorts& ports, const LoadRequest& request,
+                          const ModelConfig& config, const std::string& file) {
+  return {request.model.name, request.version,
+          ports.repository.fingerprint(file) + ":" + options_text(config) + ":" +
+              ports.runtime.version()};
+}
+
 // A curve that an earlier process measured. A store that fails costs a measurement, not a model.
 std::optional<LatencyCurve> known_curve(const LoadPorts& ports, const ports::CurveKey& key,
                                         std::vector<std::string>& remarks) {
@@ -129,10 +136,11 @@ struct Warmed {
   WarmUpReport report;
 };
 
-Result<Warmed, WarmUpFailure> warm(const LoadPorts& ports, const OpenedVersion& opened,
-                                   const WarmUpOptions& options,
+// As many instances as the configuration says.
+Result<Warmed, WarmUpFailure> warm(const LoadPorts& ports, ports::ModelRuntime& runtime,
+                                   const ModelConfig& config, const WarmUpOptions& options,
                                    ports::Cancellation& cancellation) {
-  auto instances = make_instances(*opened.runtime, opened.config, cancellation);
+  auto instances = make_instances(runtime, config, cancellation);
   if (!instances.has_value()) {
     return fail(WarmUpFailure{WarmUpFailure::Kind::kSample, instances.error().message});
   }
@@ -141,7 +149,7 @@ Result<Warmed, WarmUpFailure> warm(const LoadPorts& ports, const OpenedVersion& 
   for (const auto& instance : warmed.instances) {
     cancellable.push_back(std::make_unique<Cancellable>(*instance, cancellation));
   }
-  BATON_ASSIGN(warmed.report, warm_up(cancellable, opened.config, options, ports.clock));
+  BATON_ASSIGN(warmed.report, warm_up(cancellable, config, options, ports.clock));
   return warmed;
 }
 
@@ -186,9 +194,7 @@ Result<ports::LoadedVersion, LoadFailure> load_version(const LoadPorts& ports,
   BATON_ASSIGN(OpenedVersion opened, open_version(ports, request));
   BATON_TRY(go_on(cancellation));
   on_warming();
-  const ports::CurveKey key{request.model.name, request.version,
-                            ports.repository.fingerprint(opened.file) + ":" +
-                                options_text(opened.config) + ":" + ports.runtime.version()};
+  const ports::CurveKey key = curve_key(ports, request, opened.config, opened.file);
   ports::LoadedVersion loaded;
   loaded.remarks = std::move(opened.remarks);
   loaded.version = request.version;
@@ -197,14 +203,17 @@ Result<ports::LoadedVersion, LoadFailure> load_version(const LoadPorts& ports,
   WarmUpOptions options;
   options.known = known ? &*known : nullptr;
   options.files = &opened.warmup_files;
-  auto warmed = warm(ports, opened, options, cancellation);
+  const auto warm_all = [&] {
+    return warm(ports, *opened.runtime, opened.config, options, cancellation);
+  };
+  auto warmed = warm_all();
   if (!warmed.has_value() && !request.config && opened.config.batches() &&
       warmed.error().kind != WarmUpFailure::Kind::kSample) {
     // Nobody asked for batching: a model that cannot is served one request at a time.
     loaded.remarks.push_back("served without batching: " + warmed.error().message);
     opened.config = without_batching(opened.config, opened.runtime->signature());
     options.known = nullptr;
-    warmed = warm(ports, opened, options, cancellation);
+    warmed = warm_all();
   }
   BATON_TRY(go_on(cancellation));  // what was measured until then is no curve
   if (!warmed.has_value()) return fail(LoadFailure{warmed.error().message});
@@ -221,6 +230,37 @@ Result<ports::LoadedVersion, LoadFailure> load_version(const LoadPorts& ports,
   loaded.config = std::move(opened.config);
   protocol::model_config::encode_model_config(loaded.config);
   return loaded;
+}
+
+Result<ScaledVersion, LoadFailure> scale_version(const LoadPorts& ports,
+                                                 const ScaleRequest& request,
+                                                 ports::InstanceControl& control,
+                                                 ports::Cancellation& cancellation) {
+  BATON_TRY(go_on(cancellation));
+  const uint32_t count = request.load.config->instance_count;
+  Instances more;
+  if (count > request.served.instance_count) {
+    ModelConfig missing = request.served;
+    missing.instance_count = count - request.served.instance_count;
+    BATON_ASSIGN(const WarmupFiles files, read_warmup_files(ports, request.load, missing));
+    WarmUpOptions options;
+    options.files = &files;
+    options.known = request.curve.empty() ? nullptr : &request.curve;
+    auto warmed = warm(ports, *control.runtime, missing, options, cancellation);
+    BATON_TRY(go_on(cancellation));
+    if (!warmed.has_value()) return fail(LoadFailure{warmed.error().message});
+    more = std::move(warmed->instances);
+  }
+  ScaledVersion scaled;
+  scaled.config = request.served;
+  scaled.config.instance_count = count;
+  BATON_ASSIGN(const std::string file,
+               ports.repository.model_file(request.load.model, request.load.version,
+                                           scaled.config.default_file));
+  scaled.curve_key = curve_key(ports, request.load, scaled.config, file);
+  control.resize(std::move(more), count);
+  protocol::model_config::encode_model_config(scaled.config);
+  return scaled;
 }
 
 }  // namespace baton::service

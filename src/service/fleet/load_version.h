@@ -54,4 +54,22 @@ inline constexpr std::string_view kLoadingStopped =
     const LoadPorts& ports, const LoadRequest& request, const std::function<void()>& on_warming,
     ports::Cancellation& cancellation);
 
+// An engine that serves and is to have another number of instances.
+struct ScaleRequest {
+  LoadRequest load;    // as the plan has it: with the number that is wanted
+  ModelConfig served;  // complete
+  LatencyCurve curve;  // as refined so far
+};
+struct ScaledVersion {
+  ModelConfig config;  // complete, encoded
+  ports::CurveKey curve_key;
+};
+
+// Makes what is missing, warms it up, and has the engine take it or let go of what is too much.
+// Blocks, on a loader thread; cancelled as load_version() is.
+[[nodiscard]] Result<ScaledVersion, LoadFailure> scale_version(const LoadPorts& ports,
+                                                               const ScaleRequest& request,
+                                                               ports::InstanceControl& control,
+                                                               ports::Cancellation& cancellation);
+
 }  // namespace baton::service

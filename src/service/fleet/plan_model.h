@@ -18,9 +18,22 @@ struct ModelPlan {
   std::vector<std::string> remarks;   // what is passed over or ignored, a sentence each
 };
 
+// What a client's command puts in the place of what the folder says.
+struct PlanOverride {
+  std::optional<int64_t> version;     // that one alone
+  std::optional<std::string> config;  // JSON
+};
+
 // Reads the configuration and chooses versions. Pure: serving and `baton check` ask the same.
 [[nodiscard]] ModelPlan plan_model(const ports::FoundModel& found,
-                                   protocol::model_config::Unsupported unsupported);
+                                   protocol::model_config::Unsupported unsupported,
+                                   const PlanOverride& asked = {});
+
+// What a version that is served needs to become another one.
+enum class VersionChange : uint8_t { kNone, kInstances, kReload };
+// Between configurations as they were asked for; absent: derived from the file.
+[[nodiscard]] VersionChange compare_configs(const std::optional<ModelConfig>& served,
+                                            const std::optional<ModelConfig>& asked);
 
 inline constexpr std::string_view kMissingModel = "it is required and stands in no repository";
 // The required models that were not found, by name.

@@ -20,6 +20,7 @@ std::string_view loggable(const std::optional<Refusal>& refusal) {
 
 // Empty when the model counts as ready for the server.
 std::string why_not_ready(const ports::ModelEntry& entry) {
+  if (entry.started) return "";
   if (!entry.reason.empty()) return "failed: " + entry.reason;
   for (const auto& [number, version] : entry.versions) {
     if (version->state == ModelState::kFailed) return "failed: " + version->reason;

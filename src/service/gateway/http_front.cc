@@ -45,6 +45,11 @@ protocol::oip::RequestBody body_of(const HttpRequest& request) {
   return {request.body, request.body_storage, request.header(protocol::oip::kHeaderLengthHeader)};
 }
 
+bool is_repository(RouteKind kind) {
+  return kind == RouteKind::kRepositoryIndex || kind == RouteKind::kRepositoryLoad ||
+         kind == RouteKind::kRepositoryUnload;
+}
+
 // What the body says, in the context of what the head said; `context` is moved from on success.
 Result<InferRequest, Refusal> complete(Result<protocol::oip::DecodedRequest, Refusal> decoded,
                                        RequestContext& context, const Route& route) {
@@ -171,7 +176,8 @@ HttpFront::HttpFront(const HttpFrontPorts& ports)
       access_(ports.access),
       reading_(ports.loop, ports.readers),
       writing_(ports.loop, ports.writers),
-      body_bytes_max_(ports.body_bytes_max) {}
+      body_bytes_max_(ports.body_bytes_max),
+      repository_(ports.gateway, ports.loop, reading_, ports.repository) {}
 
 HttpFront::~HttpFront() {
   BATON_CHECK(calls_.empty());
@@ -221,6 +227,10 @@ void HttpFront::on_request(ExchangeId id, HttpRequest request, Responder& respon
   if (route->kind == RouteKind::kModelInfer) {
     infer(id, std::move(request), *route, responder);
     return;
+  }
+  if (is_repository(route->kind)) {
+    RequestContext context = context_of(request);
+    return repository_.on_request(id, std::move(request), *route, std::move(context), responder);
   }
   auto answered = is_memory_route(route->kind)
                       ? answer_memory_route(*route, request.body, gateway_.shared_memory(), parser_)

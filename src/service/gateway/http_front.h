@@ -14,6 +14,7 @@
 #include "protocol/oip/route.h"
 #include "service/access/access_control.h"
 #include "service/gateway/gateway.h"
+#include "service/gateway/repository_front.h"
 #include "service/gateway/side_work.h"
 
 namespace baton::service {
@@ -48,7 +49,8 @@ struct HttpFrontPorts {
   // do not wait behind requests, which take it.
   ports::JobRunner* readers = nullptr;
   ports::JobRunner* writers = nullptr;
-  uint64_t body_bytes_max = 64ULL << 20;  // what a compressed body may become
+  uint64_t body_bytes_max = 64ULL << 20;           // what a compressed body may become
+  ports::RepositoryControl* repository = nullptr;  // null: not offered
 };
 
 // The Open Inference Protocol over HTTP for one worker: exchanges in, typed requests to the
@@ -96,6 +98,7 @@ class HttpFront final : public protocol::http1::HttpHandler {
   SideWork reading_;
   SideWork writing_;
   const uint64_t body_bytes_max_;
+  RepositoryFront repository_;
   protocol::json::JsonParser parser_;
   std::unordered_map<uint64_t, std::unique_ptr<Call>> calls_;  // by exchange; never iterated
 };

@@ -22,7 +22,7 @@ void write_version(JsonWriter& json, const ports::ModelVersion& version) {
   json.field("instances", uint64_t{version.config.instance_count});
   json.field("max_batch_size", uint64_t{version.config.max_batch_size});
   if (version.engine) {
-    const ports::EngineStats stats = version.engine->stats();
+    const ports::EngineStats stats = version.engine->stats();  // of the engine that serves now
     json.field("queued", stats.queued_calls).field("running", stats.running_calls);
     json.field("executions", stats.executions).field("items", stats.executed_items);
     write_curve(json, version.engine->curve());

@@ -67,8 +67,9 @@ class TypedFront::Call final : public GatewaySink {
   GatewayToken token;
 };
 
-TypedFront::TypedFront(Gateway& gateway, const AccessControl* access)
-    : gateway_(gateway), access_(access) {}
+TypedFront::TypedFront(Gateway& gateway, const AccessControl* access,
+                       ports::RepositoryControl* repository)
+    : gateway_(gateway), access_(access), repository_(repository) {}
 
 TypedFront::~TypedFront() {
   BATON_CHECK(calls_.empty());

@@ -12,8 +12,10 @@ namespace baton::service {
 // What protocols with typed messages ask of one worker: authentication in front of its gateway.
 class TypedFront final : public ports::InferenceFront {
  public:
-  // All arguments outlive the front. A null access control lets everybody in.
-  TypedFront(Gateway& gateway, const AccessControl* access);
+  // All arguments outlive the front. A null access control lets everybody in; without a control of
+  // the repository that extension is not offered.
+  TypedFront(Gateway& gateway, const AccessControl* access,
+             ports::RepositoryControl* repository = nullptr);
   ~TypedFront() override;
 
   ports::InferToken infer(const ports::Caller& caller, std::shared_ptr<InferRequest> request,
@@ -28,6 +30,7 @@ class TypedFront final : public ports::InferenceFront {
                                     std::optional<int64_t> version) override;
   Result<ports::ModelDescription, Refusal> model(std::string_view model,
                                                  std::optional<int64_t> version) override;
+  ports::RepositoryControl* repository() override { return repository_; }
   Result<std::string, Refusal> model_config(std::string_view model,
                                             std::optional<int64_t> version) override;
   Result<std::vector<ModelStatistics>, Refusal> statistics(std::string_view model,
@@ -43,6 +46,7 @@ class TypedFront final : public ports::InferenceFront {
 
   Gateway& gateway_;
   const AccessControl* access_;
+  ports::RepositoryControl* repository_;
   std::unordered_map<uint64_t, std::unique_ptr<Call>> calls_;  // by token; never iterated
 };
 

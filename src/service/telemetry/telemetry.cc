@@ -222,8 +222,16 @@ ports::EngineStats engine_stats(const ports::Directory& directory, const std::st
   const auto entry = directory.models.find(model);
   if (entry == directory.models.end()) return {};
   const auto found = entry->second->versions.find(version);
-  if (found == entry->second->versions.end() || !found->second->engine) return {};
-  return found->second->engine->stats();
+  if (found == entry->second->versions.end()) return {};
+  ports::EngineStats stats = found->second->earlier;
+  if (!found->second->engine) return stats;
+  const ports::EngineStats now = found->second->engine->stats();
+  stats.queued_calls = now.queued_calls;
+  stats.running_calls = now.running_calls;
+  stats.executions += now.executions;
+  stats.executed_items += now.executed_items;
+  for (size_t i = 0; i < stats.batch_sizes.size(); ++i) stats.batch_sizes[i] += now.batch_sizes[i];
+  return stats;
 }
 
 }  // namespace
