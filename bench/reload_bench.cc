@@ -99,7 +99,7 @@ struct Window {
 };
 
 Window measure(const bench::ServerProcess& server, uint64_t seed) {
-  const baton::adapters::http::SteadyClock clock;
+  const baton::adapters::transport::SteadyClock clock;
   bench::load::LoadPlan plan;
   baton::Random random(seed);
   plan.sends =
