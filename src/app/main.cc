@@ -138,12 +138,15 @@ void add_infer_flags(CLI::App& command, InferOptions& options) {
   command.add_option("--json", options.json,
                      "A request of the protocol, or {\"input\": nested arrays}: a file, the text "
                      "itself, or - for the standard input");
-  command.add_option("--input", options.inputs, "An input from a file: name=file.npy");
+  command.add_option("--input", options.inputs, "An input from a file: name=file.npy")
+      ->allow_extra_args(false);  // the model's name may follow
   auto* zeros = command.add_flag("--zeros", options.zeros, "Make the other inputs of zeros");
   command.add_flag("--random", options.random, "Make the other inputs at random")->excludes(zeros);
-  command.add_option("--shape", options.shapes,
-                     "Whole shape of such an input: name=1,3,224,224; without it open dimensions "
-                     "are 1");
+  command
+      .add_option("--shape", options.shapes,
+                  "Whole shape of such an input: name=1,3,224,224; without it open dimensions "
+                  "are 1")
+      ->allow_extra_args(false);
   command.add_option("--seed", options.seed, "Of --random");
   command.add_option("--save", options.save, "A folder for the outputs as .npy files");
   command.add_option("--timeout", options.timeout_seconds, "How long the server may stay silent")
@@ -235,6 +238,7 @@ int print_reference(const CLI::App& app, const std::string& page) {
   if (page == "configuration") return describe_config("reference");
   std::string text;
   if (page == "command-line") text = command_line::command_line_reference(tree_of(app));
+  if (page == "man") text = command_line::man_page(tree_of(app), std::string(kBatonVersion));
   if (page == "metrics") text = service::metrics_reference();
   if (page == "errors") text = protocol::oip::errors_reference();
   if (page == "decisions") text = protocol::decision_log::decision_log_reference();
@@ -362,9 +366,10 @@ void CommandLine::add_descriptions() {
       ->required();
   add(app_, "reference", "Print a page of the documentation",
       [this] { return print_reference(app_, what_); })
-      ->add_option("page", what_, "configuration, command-line, metrics, errors or decisions")
+      ->add_option("page", what_, "configuration, command-line, man, metrics, errors or decisions")
       ->required()
-      ->check(CLI::IsMember({"configuration", "command-line", "metrics", "errors", "decisions"}));
+      ->check(CLI::IsMember(
+          {"configuration", "command-line", "man", "metrics", "errors", "decisions"}));
   add(app_, "completion", "Print a shell's completion script",
       [this] { return complete(app_, what_); })
       ->add_option("shell", what_, "bash, zsh or fish")

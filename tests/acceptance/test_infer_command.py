@@ -65,8 +65,8 @@ def test_text_and_bfloat16_have_their_own_forms(general, tmp_path):
 
 def test_it_answers_as_tritonclient_does(general, tmp_path):
     arrays = {name: RNG.integers(-9, 9, (2, 16)).astype(numpy.int32) for name in ("INPUT0", "INPUT1")}
-    words = [f"--input={name}={save(tmp_path, array, name)}" for name, array in arrays.items()]
-    status, _, error = infer(general, "simple", *words, "--save", tmp_path)
+    words = [word for name, array in arrays.items() for word in ("--input", f"{name}={save(tmp_path, array, name)}")]
+    status, _, error = infer(general, "--save", tmp_path, *words, "simple")
     assert status == 0, error
     client = clients.Client("http", general.address("http"))
     expected = client.infer("simple", arrays).arrays
