@@ -8,6 +8,7 @@
 #include "adapters/load/load.h"
 #include "adapters/transport/steady_clock.h"
 #include "app/bench_report.h"
+#include "app/failure.h"
 #include "app/http_get.h"
 #include "protocol/command_line/arguments.h"
 #include "protocol/oip/client.h"
@@ -65,17 +66,6 @@ Result<load::LoadPlan, std::string> make_plan(const BenchOptions& options,
     plan.objective = Duration::from_seconds(options.objective_seconds);
   }
   return plan;
-}
-
-struct Failure {
-  int status = 1;  // of the process: 2 when the command line is wrong
-  std::string message;
-};
-
-template <class T>
-Result<T, Failure> or_status(Result<T, std::string> result, int status) {
-  if (!result.has_value()) return fail(Failure{status, std::move(result).error()});
-  return std::move(*result);
 }
 
 Result<load::LoadResult, Failure> measure(const BenchOptions& options) {

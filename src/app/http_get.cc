@@ -5,12 +5,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
-
-#include "protocol/http1/client.h"
 
 namespace baton::app {
 namespace {
@@ -58,41 +55,65 @@ Result<int, std::string> connect_to(const std::string& host, uint16_t port, Dura
   return descriptor;
 }
 
-}  // namespace
-
-Result<std::string, std::string> http_get(const std::string& host, uint16_t port,
-                                          const std::string& target, Duration timeout,
-                                          const std::string& api_key) {
-  BATON_ASSIGN(const int descriptor, connect_to(host, port, timeout));
-  const Socket socket(descriptor);
-  std::string head;
-  const std::string authority = host + ":" + std::to_string(port);
-  http1::ClientRequestHead request;
-  request.method = "GET";
-  request.target = target;
-  request.host = authority;
-  const std::array<http1::Header, 1> headers = {{{"X-API-Key", api_key}}};
-  if (!api_key.empty()) request.headers = headers;
-  http1::append_request_head(head, request);
-  if (send(socket.get(), head.data(), head.size(), MSG_NOSIGNAL) !=
-      static_cast<ssize_t>(head.size())) {
-    return fail(std::string("the request could not be sent"));
+// False when the server takes no more: it may have answered already, and closed.
+bool send_all(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = send(descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(sent));
   }
+  return true;
+}
+
+Result<http1::ClientResponse, std::string> receive(int descriptor) {
   http1::ResponseParser parser;
   for (;;) {
     const auto event = parser.next();
     if (event == http1::ResponseParser::Event::kRefused) return fail(parser.error());
-    if (event == http1::ResponseParser::Event::kComplete) break;
+    if (event == http1::ResponseParser::Event::kComplete) return parser.take();
     const std::span<char> room = parser.prepare();
-    const ssize_t got = recv(socket.get(), room.data(), room.size(), 0);
-    if (got < 0) return fail(std::string("no answer within the time allowed"));
-    if (got == 0) {
-      if (parser.end() == http1::ResponseParser::Event::kComplete) break;
-      return fail(std::string("the connection ended before the answer did"));
+    const ssize_t got = recv(descriptor, room.data(), room.size(), 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      return fail(std::string("no answer within the time allowed"));
     }
-    parser.commit(static_cast<size_t>(got));
+    if (got > 0) {
+      parser.commit(static_cast<size_t>(got));
+      continue;
+    }
+    if (got == 0 && parser.end() == http1::ResponseParser::Event::kComplete) return parser.take();
+    return fail(std::string("the connection ended before the answer did"));
   }
-  const http1::ClientResponse response = parser.take();
+}
+
+}  // namespace
+
+Result<http1::ClientResponse, std::string> http_call(const HttpCall& call) {
+  BATON_ASSIGN(const int descriptor, connect_to(call.host, call.port, call.timeout));
+  const Socket socket(descriptor);
+  const std::string authority = call.host + ":" + std::to_string(call.port);
+  http1::ClientRequestHead request;
+  request.method = call.method;
+  request.target = call.target;
+  request.host = authority;
+  request.headers = call.headers;
+  if (call.body) request.content_length = call.body->size();
+  std::string head;
+  http1::append_request_head(head, request);
+  const bool sent = send_all(socket.get(), head) &&
+                    send_all(socket.get(), call.body.value_or(std::string_view()));
+  auto answer = receive(socket.get());
+  if (!answer.has_value() && !sent) return fail(std::string("the request could not be sent"));
+  return answer;
+}
+
+Result<std::string, std::string> http_get(const std::string& host, uint16_t port,
+                                          const std::string& target, Duration timeout,
+                                          const std::string& api_key) {
+  HttpCall call{.host = host, .port = port, .target = target, .timeout = timeout};
+  if (!api_key.empty()) call.headers.push_back({"X-API-Key", api_key});
+  BATON_ASSIGN(const http1::ClientResponse response, http_call(call));
   if (response.status != 200) {
     return fail("status " + std::to_string(response.status) + ": " + std::string(response.body));
   }

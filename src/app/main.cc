@@ -9,6 +9,7 @@
 #include "app/bench_command.h"
 #include "app/check_command.h"
 #include "app/config_file.h"
+#include "app/infer_command.h"
 #include "app/models_command.h"
 #include "app/server.h"
 #include "app/sim_command.h"
@@ -141,6 +142,32 @@ void add_bench_flags(CLI::App& command, BenchOptions& options) {
   command.add_option("--seed", options.seed, "Of arrivals and data");
 }
 
+void add_infer_flags(CLI::App& command, InferOptions& options) {
+  command.add_option("model", options.model, "Its name")->required();
+  command.add_option("--model-version", options.version, "A version (the highest ready one)")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--url", options.url, "Numeric address of the REST port");
+  command.add_option("--json", options.json,
+                     "A request of the protocol, or {\"input\": nested arrays}: a file, the text "
+                     "itself, or - for the standard input");
+  command.add_option("--input", options.inputs, "An input from a file: name=file.npy")
+      ->allow_extra_args(false);  // the model's name may follow
+  auto* zeros = command.add_flag("--zeros", options.zeros, "Make the other inputs of zeros");
+  command.add_flag("--random", options.random, "Make the other inputs at random")->excludes(zeros);
+  command
+      .add_option("--shape", options.shapes,
+                  "Whole shape of such an input: name=1,3,224,224; without it open dimensions "
+                  "are 1")
+      ->allow_extra_args(false);
+  command.add_option("--seed", options.seed, "Of --random");
+  command.add_option("--save", options.save, "A folder for the outputs as .npy files");
+  command.add_option("--timeout", options.timeout_seconds, "How long the server may stay silent")
+      ->transform(CLI::AsNumberWithUnit(kSeconds))
+      ->check(is_time);
+  command.add_option("--api-key", options.api_key, "A key, where it wants one")
+      ->envname("BATON_API_KEY");
+}
+
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 
@@ -223,6 +250,7 @@ int print_reference(const CLI::App& app, const std::string& page) {
   if (page == "configuration") return describe_config("reference");
   std::string text;
   if (page == "command-line") text = command_line::command_line_reference(tree_of(app));
+  if (page == "man") text = command_line::man_page(tree_of(app), std::string(kBatonVersion));
   if (page == "metrics") text = service::metrics_reference();
   if (page == "errors") text = protocol::oip::errors_reference();
   if (page == "decisions") text = protocol::decision_log::decision_log_reference();
@@ -243,6 +271,7 @@ class CommandLine {
     return command;
   }
   void add_serving();
+  void add_clients();
   void add_simulation();
   void add_descriptions();
   [[nodiscard]] bool as_json() const { return output_ == "json"; }
@@ -253,6 +282,7 @@ class CommandLine {
   ConfigFlags flags_;
   std::string ports_file_;
   ModelsOptions models_;
+  InferOptions infer_;
   BenchOptions bench_;
   SimOptions sim_;
   std::string file_;
@@ -265,6 +295,7 @@ CommandLine::CommandLine() {
   app_.add_option("--output", output_, "text or json")->check(CLI::IsMember({"text", "json"}));
   app_.fallthrough();
   add_serving();
+  add_clients();
   add_simulation();
   add_descriptions();
   app_.footer("Exit status: 0 done; 1 failed; 2 the command line or the configuration is wrong.");
@@ -285,6 +316,9 @@ void CommandLine::add_serving() {
   check_command->footer(
       "Exit status: 0 every model would load; 1 one would not, or the repositories or ONNX Runtime "
       "cannot be opened; 2 the configuration is wrong.");
+}
+
+void CommandLine::add_clients() {
   CLI::App* models_command = add(app_, "models", "List the models of a running baton", [this] {
     models_.as_json = as_json();
     return run_models(models_);
@@ -303,6 +337,15 @@ void CommandLine::add_serving() {
       "Exit status: 0 every request was answered; 1 one failed, or the server does not answer; 2 "
       "an "
       "option is wrong.");
+  CLI::App* infer_command = add(app_, "infer", "Call a model of a running server", [this] {
+    infer_.as_json = as_json();
+    return run_infer(infer_);
+  });
+  add_infer_flags(*infer_command, infer_);
+  infer_command->footer(
+      "Prints each output's name, type, shape and first elements; with `--output json` what the "
+      "server answers. Exit status: 0 answered; 1 the server refuses or does not answer, or the "
+      "outputs cannot be saved; 2 an option or a file is wrong.");
 }
 
 void CommandLine::add_simulation() {
@@ -335,9 +378,10 @@ void CommandLine::add_descriptions() {
       ->required();
   add(app_, "reference", "Print a page of the documentation",
       [this] { return print_reference(app_, what_); })
-      ->add_option("page", what_, "configuration, command-line, metrics, errors or decisions")
+      ->add_option("page", what_, "configuration, command-line, man, metrics, errors or decisions")
       ->required()
-      ->check(CLI::IsMember({"configuration", "command-line", "metrics", "errors", "decisions"}));
+      ->check(CLI::IsMember(
+          {"configuration", "command-line", "man", "metrics", "errors", "decisions"}));
   add(app_, "completion", "Print a shell's completion script",
       [this] { return complete(app_, what_); })
       ->add_option("shell", what_, "bash, zsh or fish")

@@ -85,6 +85,56 @@ def test_promtool_parses_the_whole_page(served):
         assert line.split()[0] in FOREIGN, line
 
 
+OPEN_METRICS = "application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
+
+
+def open_metrics(served):
+    answer = served.get("/metrics", protocol="metrics", headers={"Accept": OPEN_METRICS})
+    assert answer.status == 200
+    assert answer.headers["Content-Type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    return answer.body.decode()
+
+
+def test_promtool_reads_open_metrics(served, tmp_path):
+    # Its reader of OpenMetrics is that of back-filling, which wants a time at each sample.
+    some_traffic(served)
+    text = open_metrics(served)
+    timed = re.sub(r"(?m)^([^#].*)$", r"\1 1700000000.0", text)
+    (tmp_path / "page").write_text(timed)
+    checked = subprocess.run([promtool(), "tsdb", "create-blocks-from", "openmetrics", tmp_path / "page",
+                              tmp_path / "blocks"], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr + checked.stdout
+    (tmp_path / "blocks" / "wal").mkdir()  # `dump` looks for one
+    listed = subprocess.run([promtool(), "tsdb", "dump", tmp_path / "blocks"], capture_output=True, text=True,
+                            check=True).stdout
+    assert len(listed.splitlines()) == len(re.findall(r"(?m)^[^#]", text)) > 100
+
+
+def test_open_metrics_has_the_same_series_as_the_text(served):
+    some_traffic(served)
+    plain, other = served.metrics_text(), open_metrics(served)
+    assert other.endswith("\n# EOF\n") and "EOF" not in plain
+
+    def series(text):
+        return {(name, frozenset((key, float(word) if key == "le" else word) for key, word in labels.items()))
+                for name, labels, _ in server.parse_metrics(text)}
+    assert series(plain) == series(other)
+    kinds = families(other)
+    assert kinds["baton_requests"] == "counter" and "baton_requests_total" not in kinds
+    assert kinds["nv_inference_count"] == "unknown" and kinds["baton_batch_size"] == "histogram"
+    assert all(f"{name}_total" in families(plain) for name, kind in kinds.items() if kind == "counter")
+    for bound in re.findall(r'le="([^"]+)"', other):
+        assert bound == "+Inf" or "." in bound
+
+
+@pytest.mark.parametrize("accept", ["", "*/*", "text/plain", "application/openmetrics-text;version=0.0.1",
+                                    "text/plain, application/openmetrics-text;q=0.5"])
+def test_text_is_the_format_where_nothing_else_is_preferred(served, accept):
+    answer = served.get("/metrics", protocol="metrics", headers={"Accept": accept} if accept else {})
+    assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert b"# EOF" not in answer.body
+
+
 @pytest.mark.parametrize("name, kind", (OWN | FOREIGN).items())
 def test_a_promised_family_is_there(served, name, kind):
     # server#7672, server#8561, server#3060: histograms without being asked for

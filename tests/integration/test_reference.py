@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -11,7 +12,8 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BATON = os.environ.get("BATON_BINARY", ROOT / "build" / "release" / "baton")
 PAGES = {"configuration": "reference/configuration.md", "command-line": "reference/command-line.md",
-         "metrics": "reference/metrics.md", "errors": "reference/errors.md", "decisions": "decision-log.md"}
+         "metrics": "reference/metrics.md", "errors": "reference/errors.md", "decisions": "decision-log.md",
+         "man": "reference/baton.1"}
 
 
 def baton(*words):
@@ -34,6 +36,22 @@ def test_every_command_is_in_the_command_line_reference():
     assert len(commands) >= 8
     for command in commands:
         assert f"\n## baton {command}\n" in page, command
+
+
+def test_every_command_is_in_the_man_page():
+    page = baton("reference", "man")
+    for command in re.findall(r"^## (.*)$", baton("reference", "command-line"), re.MULTILINE):
+        assert f"\n.SS {command}\n" in page, command
+
+
+@pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")
+def test_the_man_page_renders_without_a_warning():
+    page = ROOT / "docs" / "reference" / "baton.1"
+    ended = subprocess.run(["groff", "-man", "-Tutf8", "-ww", page], capture_output=True, text=True, check=True,
+                           timeout=60)
+    assert ended.stderr == ""
+    plain = re.sub(r"\x1b\[[\d;]*m|.\x08", "", ended.stdout)
+    assert "--model-version INT" in plain and "keeps real-time inference" in plain
 
 
 def test_the_schema_is_json_and_closed():

@@ -28,5 +28,7 @@ struct CommandTree {
                                                            const std::string& shell);
 // docs/reference/command-line.md.
 [[nodiscard]] std::string command_line_reference(const CommandTree& root);
+// docs/reference/baton.1: a page of section 1 in roff's man macros.
+[[nodiscard]] std::string man_page(const CommandTree& root, const std::string& version);
 
 }  // namespace baton::protocol::command_line

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/quality.h"
+
 namespace baton::protocol::compression {
 namespace {
 
@@ -22,20 +24,6 @@ bool same(std::string_view text, std::string_view lower_case) {
   return std::ranges::equal(text, lower_case, {}, lower);
 }
 
-// Thousandths of "0.5", "1" or "1.000"; 0 for what is no weight.
-int weight_of(std::string_view text) {
-  if (text.empty() || text.size() > 5 || (text[0] != '0' && text[0] != '1')) return 0;
-  if (text.size() > 1 && text[1] != '.') return 0;
-  int weight = (text[0] - '0') * 1000;
-  int place = 100;
-  for (char digit : text.substr(std::min<size_t>(text.size(), 2))) {
-    if (digit < '0' || digit > '9') return 0;
-    weight += (digit - '0') * place;
-    place /= 10;
-  }
-  return weight > 1000 ? 0 : weight;
-}
-
 struct Wish {
   std::string_view coding;
   int weight = 1000;
@@ -47,7 +35,7 @@ Wish parse_wish(std::string_view item) {
   if (end == std::string_view::npos) return wish;
   const std::string_view parameter = trim(item.substr(end + 1));
   const bool is_weight = parameter.starts_with("q=") || parameter.starts_with("Q=");
-  wish.weight = is_weight ? weight_of(parameter.substr(2)) : 0;
+  wish.weight = is_weight ? quality_thousandths(parameter.substr(2)) : 0;
   return wish;
 }
 

@@ -18,6 +18,13 @@ std::string number_text(double value) {
   return {buffer.data(), end.ptr};
 }
 
+// A bucket's bound. OpenMetrics writes whole numbers as "1.0".
+std::string bound_text(double bound, Format format) {
+  std::string text = number_text(bound);
+  if (format == Format::kOpenMetrics && text.find('.') == std::string::npos) text += ".0";
+  return text;
+}
+
 void append_label(std::string& out, std::string_view name, std::string_view value) {
   if (out.back() != '{') out += ',';
   out.append(name).append("=\"");
@@ -35,7 +42,15 @@ void append_label(std::string& out, std::string_view name, std::string_view valu
 }  // namespace
 
 void Writer::family(std::string_view name, std::string_view type, std::string_view help) {
+  constexpr std::string_view kTotal = "_total";
   name_ = name;
+  if (format_ == Format::kOpenMetrics && type == "counter") {
+    if (name.ends_with(kTotal)) {
+      name.remove_suffix(kTotal.size());
+    } else {
+      type = "unknown";
+    }
+  }
   out_.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ");
   out_.append(name).append(" ").append(type).append("\n");
 }
@@ -65,11 +80,15 @@ void Writer::histogram(std::span<const Label> labels, const Histogram& histogram
   for (size_t i = 0; i < histogram.buckets.size(); ++i) {
     cumulative += histogram.buckets[i];
     const std::string le =
-        i < histogram.bounds.size() ? number_text(histogram.bounds[i]) : std::string("+Inf");
+        i < histogram.bounds.size() ? bound_text(histogram.bounds[i], format_) : "+Inf";
     line("_bucket", labels, le, number_text(cumulative));
   }
   line("_sum", labels, "", number_text(histogram.sum));
   line("_count", labels, "", number_text(cumulative));
+}
+
+void Writer::finish() {
+  if (format_ == Format::kOpenMetrics) out_ += "# EOF\n";
 }
 
 }  // namespace baton::protocol::exposition

@@ -55,7 +55,7 @@ Result<ModelMetadata, std::string> parse_model_metadata(std::string_view text,
   return metadata;
 }
 
-EncodedRequest encode_infer_request(std::span<const Tensor> inputs) {
+EncodedRequest encode_infer_request(std::span<const Tensor> inputs, OutputForm form) {
   EncodedRequest out;
   JsonWriter json(out.body);
   json.begin_object().key("inputs").begin_array();
@@ -66,27 +66,32 @@ EncodedRequest encode_infer_request(std::span<const Tensor> inputs) {
     json.end_array().key("parameters").begin_object();
     json.field("binary_data_size", uint64_t{input.data.size()}).end_object().end_object();
   }
-  json.end_array().key("parameters").begin_object().field("binary_data_output", true);
+  json.end_array().key("parameters").begin_object();
+  json.field("binary_data_output", form == OutputForm::kBinary);
   json.end_object().end_object();
   out.header_length = out.body.size();
   for (const Tensor& input : inputs) out.body += as_chars(input.data);
   return out;
 }
 
-std::string model_target(std::string_view model) {
+std::string path_segment(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
-  std::string target = "/v2/models/";
-  for (const char c : model) {
+  std::string segment;
+  for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (std::isalnum(byte) != 0 || c == '-' || c == '_' || c == '.' || c == '~') {
-      target += c;
+      segment += c;
       continue;
     }
-    target += '%';
-    target += kDigits[byte >> 4];
-    target += kDigits[byte & 15];
+    segment += '%';
+    segment += kDigits[byte >> 4];
+    segment += kDigits[byte & 15];
   }
-  return target;
+  return segment;
+}
+
+std::string model_target(std::string_view model) {
+  return "/v2/models/" + path_segment(model);
 }
 
 }  // namespace baton::protocol::oip

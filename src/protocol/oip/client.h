@@ -1,6 +1,7 @@
 #pragma once
-// The client's side of the Open Inference Protocol over REST, for `baton bench` and probes.
+// The client's side of the Open Inference Protocol over REST, for `baton bench` and `baton infer`.
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,9 +28,13 @@ struct EncodedRequest {
   size_t header_length = 0;  // of the JSON: the Inference-Header-Content-Length
 };
 
-// Every input and every output binary.
-[[nodiscard]] EncodedRequest encode_infer_request(std::span<const Tensor> inputs);
+enum class OutputForm : uint8_t { kBinary, kJson };
+// Every input binary, every output as `form` says.
+[[nodiscard]] EncodedRequest encode_infer_request(std::span<const Tensor> inputs,
+                                                  OutputForm form = OutputForm::kBinary);
 
+// Percent-encoded but for letters, digits and -_.~: one segment of a path, or a file's name.
+[[nodiscard]] std::string path_segment(std::string_view text);
 // "/v2/models/NAME", percent-encoded.
 [[nodiscard]] std::string model_target(std::string_view model);
 

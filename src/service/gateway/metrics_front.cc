@@ -6,6 +6,8 @@
 
 namespace baton::service {
 
+namespace exposition = protocol::exposition;
+
 using protocol::http1::ExchangeId;
 using protocol::http1::HttpRequest;
 using protocol::http1::HttpResponse;
@@ -35,8 +37,9 @@ HttpResponse MetricsFront::answer(const HttpRequest& request) const {
   const auto directory = models_.snapshot();
   if (path == "/metrics") {
     HttpResponse response;
-    response.content_type = "text/plain; version=0.0.4; charset=utf-8";
-    response.body = telemetry_.render(*directory, process_());
+    const auto format = exposition::choose_format(request.header("accept").value_or(""));
+    response.content_type = exposition::content_type(format);
+    response.body = telemetry_.render(*directory, process_(), format);
     return response;
   }
   if (path == "/models") {

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "base/check.h"
-#include "protocol/exposition/writer.h"
 #include "service/telemetry/metric_table.h"
 
 namespace baton::service {
@@ -308,7 +307,7 @@ ModelStatistics Telemetry::statistics(const ports::ModelVersion& version,
   return out;
 }
 
-void Telemetry::render_models(std::string& out, const ports::Directory& directory) const {
+void Telemetry::render_models(Writer& writer, const ports::Directory& directory) const {
   std::vector<Totals> models;
   const size_t count = series_count_.load(std::memory_order_acquire);
   for (size_t i = 0; i < count; ++i) {
@@ -320,17 +319,16 @@ void Telemetry::render_models(std::string& out, const ports::Directory& director
     totals.engine = engine_stats(directory, series.model, series.version);
     models.push_back(std::move(totals));
   }
-  Writer writer(out);
   write_own_families(writer, models);
   write_triton_families(writer, models);
   write_policy_families(writer, models);
 }
 
-std::string Telemetry::render(const ports::Directory& directory,
-                              const ProcessCounts& process) const {
+std::string Telemetry::render(const ports::Directory& directory, const ProcessCounts& process,
+                              protocol::exposition::Format format) const {
   std::string out;
-  render_models(out, directory);
-  Writer writer(out);
+  Writer writer(out, format);
+  render_models(writer, directory);
   family(writer, "baton_refused_total");
   for (size_t i = 1; i < kEndReasonCount; ++i) {
     uint64_t count = 0;
@@ -353,6 +351,7 @@ std::string Telemetry::render(const ports::Directory& directory,
     }
   }
   write_process(writer, process);
+  writer.finish();
   return out;
 }
 

@@ -14,6 +14,7 @@
 #include "ports/clock.h"
 #include "ports/engine.h"
 #include "ports/model_directory.h"
+#include "protocol/exposition/writer.h"
 #include "service/telemetry/process_counts.h"
 
 namespace baton::service {
@@ -54,9 +55,9 @@ class Telemetry {
   ModelCells& cells(size_t worker, size_t slot);
   WorkerCells& cells(size_t worker) { return *workers_[worker]; }
 
-  // The whole exposition in Prometheus text. Any thread.
-  [[nodiscard]] std::string render(const ports::Directory& directory,
-                                   const ProcessCounts& process) const;
+  // The whole exposition. Any thread.
+  [[nodiscard]] std::string render(const ports::Directory& directory, const ProcessCounts& process,
+                                   protocol::exposition::Format format) const;
   // Of a version that has a slot. Any thread.
   [[nodiscard]] ModelStatistics statistics(const ports::ModelVersion& version,
                                            const ports::Clock& clock) const;
@@ -65,7 +66,7 @@ class Telemetry {
 
  private:
   struct Series;
-  void render_models(std::string& out, const ports::Directory& directory) const;
+  void render_models(protocol::exposition::Writer& writer, const ports::Directory& directory) const;
   std::vector<std::unique_ptr<WorkerCells>> workers_;
   std::array<std::atomic<Series*>, kMostModels> series_{};
   std::atomic<size_t> series_count_{0};

@@ -6,6 +6,8 @@
 #include "service/telemetry/metric_table.h"
 
 namespace baton::service {
+
+using protocol::exposition::Format;
 namespace {
 
 bool has_line(const std::string& text, const std::string& line) {
@@ -23,7 +25,7 @@ TEST(Telemetry, SumsTheWorkersAtAScrape) {
     cells.total.record(Duration::us(70));
     cells.queue.record(Duration::us(3));
   }
-  const std::string text = telemetry.render({}, {});
+  const std::string text = telemetry.render({}, {}, Format::kText);
   EXPECT_TRUE(has_line(text, R"(nv_inference_request_success{model="m",version="1"} 4)"));
   EXPECT_TRUE(has_line(text, R"(nv_inference_count{model="m",version="1"} 10)"));
   EXPECT_TRUE(has_line(text, R"(inference_requests_in_flight{model="m",version="1"} 2)"));
@@ -72,7 +74,7 @@ TEST(Telemetry, GroupsFailuresAsTritonDoes) {
   cells.ended[static_cast<size_t>(EndReason::kDeadlineQueued)].add(1);
   cells.ended[static_cast<size_t>(EndReason::kClientGone)].add(1);
   cells.ended[static_cast<size_t>(EndReason::kInvalid)].add(1);
-  const std::string text = telemetry.render({}, {});
+  const std::string text = telemetry.render({}, {}, Format::kText);
   const std::string failure = R"(nv_inference_request_failure{model="m",version="1",reason=)";
   EXPECT_TRUE(has_line(text, failure + "\"REJECTED\"} 2"));
   EXPECT_TRUE(has_line(text, failure + "\"CANCELED\"} 1"));
@@ -89,14 +91,14 @@ TEST(Telemetry, ASlotIsGivenAgainToTheSameVersion) {
 TEST(Telemetry, RefusalsBeforeAModelAreCountedByReason) {  // tensorrtllm_backend#582
   Telemetry telemetry(1);
   telemetry.cells(0).refused[static_cast<size_t>(EndReason::kTooLarge)].add(1);
-  EXPECT_TRUE(
-      has_line(telemetry.render({}, {}), R"(baton_refused_total{end_reason="too_large"} 1)"));
+  EXPECT_TRUE(has_line(telemetry.render({}, {}, Format::kText),
+                       R"(baton_refused_total{end_reason="too_large"} 1)"));
 }
 
 TEST(Telemetry, ShowsEveryMetricOfTheTableAndNoOther) {
   Telemetry telemetry(1);
   static_cast<void>(telemetry.slot_for("m", 1));
-  const std::string text = "\n" + telemetry.render({}, {});
+  const std::string text = "\n" + telemetry.render({}, {}, Format::kText);
   size_t families = 0;
   for (size_t at = text.find("\n# TYPE "); at != std::string::npos;
        at = text.find("\n# TYPE ", at + 1)) {
@@ -112,7 +114,7 @@ TEST(Telemetry, ShowsWhatListenersAndLogsCount) {
   ProcessCounts process;
   process.listeners = {{.name = "http", .open = 2, .accepted = 7, .refused = 1}};
   process.logs = {{.name = "access", .dropped = 3}};
-  const std::string text = telemetry.render({}, process);
+  const std::string text = telemetry.render({}, process, Format::kText);
   EXPECT_TRUE(has_line(text, R"(baton_listener_connections{listener="http"} 2)"));
   EXPECT_TRUE(has_line(text, R"(baton_listener_connections_accepted_total{listener="http"} 7)"));
   EXPECT_TRUE(has_line(text, R"(baton_listener_connections_refused_total{listener="http"} 1)"));
