@@ -201,8 +201,8 @@ TEST(InstanceEngine, InstancesJoinAndLeaveWhileItServes) {
 TEST(InstanceEngine, AnInstanceThatLeavesEndsItsRun) {
   Bench bench(2);
   for (FakeRuntimeInstance* fake : bench.fakes) fake->hold();
-  bench.start();
-  bench.start();
+  bench.start(8);  // a whole batch each, so that both instances run
+  bench.start(8);
   for (FakeRuntimeInstance* fake : bench.fakes) fake->wait_for_runs(1);
   bench.start();  // queued behind both
   std::thread leaving([&] { bench.engine->keep_instances(1); });
