@@ -10,7 +10,7 @@ import pytest
 from harness import models, raw_http, server
 
 PAIR = raw_http.infer_body([("INPUT0", "INT32", [1, 16], list(range(16))), ("INPUT1", "INT32", [1, 16], [1] * 16)])
-GPU = "max_batch_size: 8\ninstance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]\nresponse_cache { enable: true }"
+OTHERS = "max_batch_size: 8\ninstance_group [ { kind: KIND_MODEL profile: [ 'a' ] } ]\nresponse_cache { enable: true }"
 
 
 def baton(*words, **more):
@@ -24,7 +24,7 @@ def baton(*words, **more):
 def make_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("configured")
     models.write_simple(folder)
-    models.write(folder, "made_for_gpus", models.affine([-1, 4]), GPU)
+    models.write(folder, "made_for_others", models.affine([-1, 4]), OTHERS)
     return folder
 
 
@@ -40,22 +40,22 @@ def serve_configured(make_server, folder, tmp_path):
 
 def test_fields_that_are_not_honoured_can_be_warned_about(configured):
     running = configured("unsupported: warn")
-    assert running.infer("made_for_gpus", raw_http.infer_body([("X", "FP32", [1, 4], [1] * 4)])).status == 200
-    warnings = [line for line in running.log().splitlines() if "made_for_gpus" in line and "WARN" in line]
-    for field in ("instance_group.kind", "instance_group.gpus", "response_cache"):
+    assert running.infer("made_for_others", raw_http.infer_body([("X", "FP32", [1, 4], [1] * 4)])).status == 200
+    warnings = [line for line in running.log().splitlines() if "made_for_others" in line and "WARN" in line]
+    for field in ("instance_group.kind", "instance_group.profile", "response_cache"):
         assert any(field in line for line in warnings), warnings
 
 
 def test_without_the_warning_the_model_fails_and_readiness_says_so(configured):
     running = configured("", ready=False)
-    assert running.wait_settled(["made_for_gpus", "simple"])["made_for_gpus"]
+    assert running.wait_settled(["made_for_others", "simple"])["made_for_others"]
     assert running.get("/readyz").status == 503
 
 
 def test_only_required_models_decide_readiness(configured):
     # the readiness table: a model that is not required may fail
     running = configured("required_models: [simple]")
-    assert running.get("/v2/models/made_for_gpus/ready").status == 503
+    assert running.get("/v2/models/made_for_others/ready").status == 503
     assert running.infer("simple", PAIR).status == 200
 
 
@@ -191,10 +191,10 @@ def test_a_configuration_begins_with_its_version(tmp_path, text):
 
 def test_check_says_which_models_would_load(folder):
     status, text, _ = baton("check", folder)
-    assert status == 1 and "made_for_gpus" in text and "instance_group.kind" in text and "simple" in text
+    assert status == 1 and "made_for_others" in text and "instance_group.kind" in text and "simple" in text
     status, text, _ = baton("--output", "json", "check", folder)
     found = {item["model"]: item["ok"] for item in json.loads(text)}
-    assert status == 1 and found == {"made_for_gpus": False, "simple": True}
+    assert status == 1 and found == {"made_for_others": False, "simple": True}
 
 
 def test_check_refuses_what_serve_refuses(tmp_path):
@@ -214,7 +214,7 @@ def test_models_lists_a_running_server(configured):
     running = configured("unsupported: warn")
     status, text, error = baton("--output", "json", "models", "--metrics-port", running.ports["metrics"])
     assert status == 0, error
-    assert "simple" in text and "made_for_gpus" in text
+    assert "simple" in text and "made_for_others" in text
     json.loads(text)
     status, text, _ = baton("models", "--metrics-port", running.ports["metrics"])
     assert status == 0 and "simple" in text and "ready" in text.lower()
@@ -275,3 +275,12 @@ def test_the_exit_status_says_who_is_wrong(folder, tmp_path):
     assert baton("bench", "m", "--url", "127.0.0.1:1")[0] == 1
     assert baton("bench", "m", "--url", "nowhere")[0] == 2
     assert "Exit status" in baton("--help")[1]
+
+
+def test_a_missing_provider_can_be_done_without(make_server, tmp_path):
+    models.write(tmp_path / "r", "on_gpu", models.affine([-1, 4]),
+                 "max_batch_size: 8\ninstance_group [ { kind: KIND_GPU } ]")
+    (tmp_path / "baton.yaml").write_text("version: 1\nmissing_provider: cpu\n")
+    running = make_server(tmp_path / "r", arguments=["-c", tmp_path / "baton.yaml"])
+    assert running.infer("on_gpu", raw_http.infer_body([("X", "FP32", [1, 4], [1] * 4)])).status == 200
+    assert "cannot use its CUDA provider, it runs without" in running.log()

@@ -75,19 +75,21 @@ REFUSED = {  # folder: (ONNX, config.pbtxt, what the reason says)
     "warmup_file_escapes": (AFFINE, GOOD + 'model_warmup [ { name: "w" batch_size: 1 inputs { key: "X" value { '
                             'data_type: TYPE_FP32 dims: [ 4 ] input_data_file: "../../../../etc/passwd" } } } ]',
                             ["passwd"]),
+    # The library that is tested with has no GPU providers.
+    "gpu": (AFFINE, GOOD + "instance_group [ { kind: KIND_GPU } ]", ["CUDA provider"]),
+    "tensorrt": (AFFINE, GOOD + 'optimization { execution_accelerators { gpu_execution_accelerator '
+                 '[ { name: "tensorrt" } ] } }', ["TensorRT provider"]),
     "file_escapes": (AFFINE, GOOD + 'default_model_filename: "../../other/1/model.onnx"', ["model.onnx"]),
 }
 
 NOT_HONOURED = {  # folder: (config.pbtxt, the field's path)
-    "gpu": ("instance_group [ { kind: KIND_GPU count: 1 } ]", "instance_group.kind"),
-    "gpus": ("instance_group [ { count: 1 gpus: [ 0 ] } ]", "instance_group.gpus"),
+    "kind": ("instance_group [ { kind: KIND_MODEL count: 1 } ]", "instance_group.kind"),
+    "profile": ('instance_group [ { count: 1 profile: [ "a" ] } ]', "instance_group.profile"),
     "rate_limiter": ("instance_group [ { count: 1 rate_limiter { priority: 2 } } ]", "instance_group.rate_limiter"),
     "sequence": ("sequence_batching { }", "sequence_batching"),
     "ensemble": ("ensemble_scheduling { }", "ensemble_scheduling"),
     "cache": ("response_cache { enable: true }", "response_cache"),
     "decoupled": ("model_transaction_policy { decoupled: true }", "model_transaction_policy"),
-    "accelerator": ('optimization { execution_accelerators { gpu_execution_accelerator: [ { name: "tensorrt" } ] } }',
-                    "optimization.execution_accelerators"),
     "cuda": ("optimization { cuda { graphs: true } }", "optimization.cuda"),
     "agents": ('model_repository_agents { agents [ { name: "checksum" } ] }', "model_repository_agents"),
     "ragged": ('input [ { name: "X" data_type: TYPE_FP32 dims: [ 4 ] allow_ragged_batch: true } ]',
@@ -95,8 +97,8 @@ NOT_HONOURED = {  # folder: (config.pbtxt, the field's path)
     "format": ('input [ { name: "X" data_type: TYPE_FP32 dims: [ 4 ] format: FORMAT_NCHW } ]', "input.format"),
     "batch_input": ('batch_input [ { kind: BATCH_ELEMENT_COUNT target_name: "B" data_type: TYPE_FP32 } ]',
                     "batch_input"),
-    "parameter": ('parameters { key: "cudnn_conv_algo_search" value { string_value: "1" } }',
-                  "parameters.cudnn_conv_algo_search"),
+    "parameter": ('parameters { key: "cudnn_conv_use_max_workspace" value { string_value: "1" } }',
+                  "parameters.cudnn_conv_use_max_workspace"),
 }
 
 

@@ -170,7 +170,7 @@ void Connection::open_call(Event event) {
   const auto method = methods.offered.find(call->path());
   const bool offered = method != methods.offered.end();
   calls_.emplace(event.stream, Open{call, offered ? &method->second : nullptr, now_});
-  if (timer_ == 0) arm_timer(now_ + owner_.server().options.body_window / 4);
+  watch_pace();
   if (!offered) {
     const auto known = methods.not_offered.find(call->path());
     return call->refuse_counted({EndReason::kUnsupported,
@@ -262,7 +262,7 @@ void Connection::arm_write() {
     window_from_ = now_;
     window_written_ = written_;
   }
-  if (timer_ == 0) arm_timer(now_ + owner_.server().options.write_window / 4);
+  watch_pace();
   socket_.async_wait(tcp::socket::wait_write,
                      [self = shared_from_this()](const boost::system::error_code& error) {
                        const Turn turn(self->owner_.loop());
@@ -333,8 +333,16 @@ void Connection::cut_off() {
 
 // ---- time
 
+// Looks at the pace of calls four times in the shorter window.
+void Connection::watch_pace() {
+  const GrpcServerOptions& options = owner_.server().options;
+  const Instant next = now_ + std::min(options.body_window, options.write_window) / 4;
+  if (timer_ == 0 || next < timer_at_) arm_timer(next);
+}
+
 void Connection::arm_timer(Instant when) {
   owner_.loop().cancel(timer_);
+  timer_at_ = when;
   timer_ = owner_.loop().arm(when, [self = weak_from_this()] {
     if (const auto connection = self.lock()) connection->on_timer();
   });
@@ -343,7 +351,6 @@ void Connection::arm_timer(Instant when) {
 void Connection::on_timer() {
   timer_ = 0;
   now_ = owner_.now();
-  const GrpcServerOptions& options = owner_.server().options;
   if (now_ >= end_at_) {
     end_at_ = Instant::never();
     if (state_ == State::kLingering) return close();
@@ -358,11 +365,8 @@ void Connection::on_timer() {
   if (state_ != State::kServing) return;
   check_pace();
   if (state_ != State::kServing || timer_ != 0) return;
-  Instant next = end_at_;
-  if (!calls_.empty() || write_armed_) {
-    next = std::min(next, now_ + std::min(options.body_window, options.write_window) / 4);
-  }
-  if (!next.is_never()) arm_timer(next);
+  if (!end_at_.is_never()) arm_timer(end_at_);
+  if (!calls_.empty() || write_armed_) watch_pace();
 }
 
 bool Connection::keeps_pace(const ServerSession::Progress& now) {

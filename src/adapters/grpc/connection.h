@@ -56,6 +56,7 @@ class Connection final : public CallSink, public std::enable_shared_from_this<Co
   void linger();
   void close();
 
+  void watch_pace();
   void arm_timer(Instant when);
   void on_timer();
   [[nodiscard]] bool keeps_pace(const protocol::grpc_wire::ServerSession::Progress& now);
@@ -77,6 +78,7 @@ class Connection final : public CallSink, public std::enable_shared_from_this<Co
 
   Instant now_;  // when the current event began
   ports::TimerId timer_ = 0;
+  Instant timer_at_;
   Instant end_at_ = Instant::never();  // of the start, the grace of draining, or lingering
   uint64_t written_ = 0;
   uint64_t window_written_ = 0;

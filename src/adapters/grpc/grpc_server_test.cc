@@ -455,6 +455,33 @@ TEST_F(GrpcServerTest, WatchesHealth) {
   EXPECT_TRUE(eventually([&] { return drained.load(); }));
 }
 
+// From its first moment: the start's own deadline is no reason to look later.
+TEST_F(GrpcServerTest, CutsOffWhoSendsAMessageTooSlowly) {
+  GrpcServerOptions quick;
+  quick.body_window = Duration::ms(100);
+  quick.start_timeout = Duration::s(60);
+  restart(quick);
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+  grpc::GenericStub stub(channel_);
+  grpc::CompletionQueue queue;
+  const auto call =
+      stub.PrepareCall(&context, "/inference.GRPCInferenceService/ModelInfer", &queue);
+  const auto step = [&] {
+    void* tag = nullptr;
+    bool ok = false;
+    queue.Next(&tag, &ok);
+  };
+  call->StartCall(nullptr);  // and never a message
+  step();
+  grpc::Status status;
+  call->Finish(&status, nullptr);
+  step();
+  EXPECT_EQ(status.error_code(), StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_NE(status.error_message().find("slowly"), std::string::npos) << status.error_message();
+  EXPECT_EQ(server_->counters().timeouts, 1U);
+}
+
 TEST_F(GrpcServerTest, DrainsBounded) {
   grpc::ClientContext context;
   ModelInferResponse response;
