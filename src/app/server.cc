@@ -300,28 +300,20 @@ Result<void, LoadFailure> Server::write_ports() const {
 // On the metrics loop.
 service::ProcessCounts Server::process_counts() const {
   service::ProcessCounts counts;
+  const auto add = [&](const char* name, const auto& now) {
+    counts.listeners.push_back({.name = name,
+                                .open = now.open,
+                                .accepted = now.accepted,
+                                .refused = now.refused,
+                                .timeouts = now.timeouts,
+                                .bad_requests = now.bad_requests,
+                                .receiving = now.receiving,
+                                .write_stalls = now.write_stalls});
+  };
   for (size_t i = 0; i < servers_.size(); ++i) {
-    const http::HttpServerCounters now = servers_[i]->counters();
-    counts.listeners.push_back({.name = i == 0 ? "http" : "metrics",
-                                .open = now.open,
-                                .accepted = now.accepted,
-                                .refused = now.refused,
-                                .timeouts = now.timeouts,
-                                .bad_requests = now.bad_requests,
-                                .receiving = now.receiving,
-                                .write_stalls = now.write_stalls});
+    add(i == 0 ? "http" : "metrics", servers_[i]->counters());
   }
-  if (grpc_) {
-    const adapters::grpc_api::GrpcServerCounters now = grpc_->counters();
-    counts.listeners.push_back({.name = "grpc",
-                                .open = now.open,
-                                .accepted = now.accepted,
-                                .refused = now.refused,
-                                .timeouts = now.timeouts,
-                                .bad_requests = now.bad_requests,
-                                .receiving = now.receiving,
-                                .write_stalls = now.write_stalls});
-  }
+  if (grpc_) add("grpc", grpc_->counters());
   counts.logs.push_back({"application", error_log_.dropped()});
   if (access_log_) counts.logs.push_back({"access", access_log_->dropped()});
   if (decision_log_) counts.logs.push_back({"decisions", decision_log_->dropped()});

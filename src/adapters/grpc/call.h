@@ -29,6 +29,12 @@ struct Method {
   bool streams = false;
 };
 
+// The protocol's service: what its methods' names begin with.
+inline constexpr std::string_view kInferenceService = "/inference.GRPCInferenceService/";
+[[nodiscard]] inline std::string inference_method(std::string_view name) {
+  return std::string(kInferenceService) + std::string(name);
+}
+
 // By full name, as "/package.Service/Method".
 struct MethodTable {
   std::map<std::string, Method, std::less<>> offered;

@@ -369,9 +369,9 @@ void Connection::on_timer() {
   if (!calls_.empty() || write_armed_) watch_pace();
 }
 
-bool Connection::keeps_pace(const ServerSession::Progress& now) {
+void Connection::bound_pace(const ServerSession::Progress& now) {
   const auto found = calls_.find(now.stream);
-  if (found == calls_.end()) return true;
+  if (found == calls_.end()) return;
   Open& open = found->second;
   const GrpcServerOptions& options = owner_.server().options;
   const bool received = now.received - open.received >= options.body_window_bytes;
@@ -380,12 +380,12 @@ bool Connection::keeps_pace(const ServerSession::Progress& now) {
     open.window_from = now_;
     open.received = now.received;
     open.sent = now.sent;
-    return true;
+    return;
   }
   const bool stuck_sending = now.sending && !sent;
   const Duration window = stuck_sending ? options.write_window : options.body_window;
   // The window opened up to a quarter before the call came to wait.
-  if (now_ - open.window_from < window + window / 4) return true;
+  if (now_ - open.window_from < window + window / 4) return;
   count(owner_.server().timeouts);
   if (stuck_sending) {
     count(owner_.server().write_stalls);
@@ -394,7 +394,6 @@ bool Connection::keeps_pace(const ServerSession::Progress& now) {
     open.call->refuse_counted(
         {EndReason::kSlowClient, "the call's message arrives too slowly", {}});
   }
-  return false;
 }
 
 void Connection::check_pace() {
@@ -410,7 +409,7 @@ void Connection::check_pace() {
   }
   busy_ = true;
   session_.progress(paces_);
-  for (const ServerSession::Progress& pace : paces_) static_cast<void>(keeps_pace(pace));
+  for (const ServerSession::Progress& pace : paces_) bound_pace(pace);
   busy_ = false;
   flush();
 }

@@ -59,7 +59,7 @@ class Connection final : public CallSink, public std::enable_shared_from_this<Co
   void watch_pace();
   void arm_timer(Instant when);
   void on_timer();
-  [[nodiscard]] bool keeps_pace(const protocol::grpc_wire::ServerSession::Progress& now);
+  void bound_pace(const protocol::grpc_wire::ServerSession::Progress& now);
   void check_pace();
 
   ConnectionSet& owner_;

@@ -37,8 +37,8 @@ struct GrpcServer::Impl {
         acceptor(first, server_clock,
                  [this](int socket, std::string peer) { place(socket, std::move(peer)); }) {
     add_inference_methods(state.methods);
-    state.methods.offered[std::string(kInferPath)] = infer_method();
-    state.methods.offered[std::string(kStreamInferPath)] = stream_infer_method();
+    state.methods.offered[inference_method("ModelInfer")] = infer_method();
+    state.methods.offered[inference_method("ModelStreamInfer")] = stream_infer_method();
     add_health_methods(state.methods, health);
     for (const GrpcWorker& worker : workers) {
       sets.push_back(std::make_unique<ConnectionSet>(worker, state, server_clock));

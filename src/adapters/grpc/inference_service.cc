@@ -80,19 +80,18 @@ Status model_config(Call& call, const inference::ModelConfigRequest& request,
 
 void add_inference_methods(MethodTable& methods) {
   using namespace inference;
-  const std::string service = "/inference.GRPCInferenceService/";
   // Health is answered without a key: probes have none.
-  methods.offered[service + "ServerLive"] =
+  methods.offered[inference_method("ServerLive")] =
       unary<ServerLiveRequest, ServerLiveResponse>(server_live, false);
-  methods.offered[service + "ServerReady"] =
+  methods.offered[inference_method("ServerReady")] =
       unary<ServerReadyRequest, ServerReadyResponse>(server_ready, false);
-  methods.offered[service + "ModelReady"] =
+  methods.offered[inference_method("ModelReady")] =
       unary<ModelReadyRequest, ModelReadyResponse>(model_ready);
-  methods.offered[service + "ServerMetadata"] =
+  methods.offered[inference_method("ServerMetadata")] =
       unary<ServerMetadataRequest, ServerMetadataResponse>(server_metadata);
-  methods.offered[service + "ModelMetadata"] =
+  methods.offered[inference_method("ModelMetadata")] =
       unary<ModelMetadataRequest, ModelMetadataResponse>(model_metadata);
-  methods.offered[service + "ModelConfig"] =
+  methods.offered[inference_method("ModelConfig")] =
       unary<ModelConfigRequest, ModelConfigResponse>(model_config);
   add_statistics_methods(methods);
   add_shared_memory_methods(methods);
@@ -102,7 +101,7 @@ void add_inference_methods(MethodTable& methods) {
            {"TraceSetting", "the trace extension"},
            {"CudaSharedMemoryRegister", "CUDA shared memory"},
        }) {
-    methods.not_offered[service + method] = what;
+    methods.not_offered[inference_method(method)] = what;
   }
 }
 

@@ -1,15 +1,9 @@
 #pragma once
 // Internal to this room: the methods of the Open Inference Protocol's service.
 
-#include <string_view>
-
 #include "adapters/grpc/call.h"
 
 namespace baton::adapters::grpc_api {
-
-inline constexpr std::string_view kInferPath = "/inference.GRPCInferenceService/ModelInfer";
-inline constexpr std::string_view kStreamInferPath =
-    "/inference.GRPCInferenceService/ModelStreamInfer";
 
 // All but ModelInfer, those that are not offered included.
 void add_inference_methods(MethodTable& methods);

@@ -44,7 +44,7 @@ Status log_settings(Call& call, const inference::LogSettingsRequest& request,
 }  // namespace
 
 void add_logging_methods(MethodTable& methods) {
-  methods.offered["/inference.GRPCInferenceService/LogSettings"] =
+  methods.offered[inference_method("LogSettings")] =
       unary<inference::LogSettingsRequest, inference::LogSettingsResponse>(log_settings);
 }
 

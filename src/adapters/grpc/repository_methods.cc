@@ -169,12 +169,12 @@ Method command(Ask ask) {
 }  // namespace
 
 void add_repository_methods(MethodTable& methods) {
-  const std::string service = "/inference.GRPCInferenceService/";
-  methods.offered[service + "RepositoryIndex"] = command<inference::RepositoryIndexRequest>(index);
-  Method& loading = methods.offered[service + "RepositoryModelLoad"];
+  methods.offered[inference_method("RepositoryIndex")] =
+      command<inference::RepositoryIndexRequest>(index);
+  Method& loading = methods.offered[inference_method("RepositoryModelLoad")];
   loading = command<inference::RepositoryModelLoadRequest>(load);
   loading.large = true;  // it may bring files
-  methods.offered[service + "RepositoryModelUnload"] =
+  methods.offered[inference_method("RepositoryModelUnload")] =
       command<inference::RepositoryModelUnloadRequest>(unload);
 }
 

@@ -67,16 +67,15 @@ Status cuda_remove(Call&, const CudaSharedMemoryUnregisterRequest&,
 }  // namespace
 
 void add_shared_memory_methods(MethodTable& methods) {
-  const std::string service = "/inference.GRPCInferenceService/";
-  methods.offered[service + "SystemSharedMemoryStatus"] =
+  methods.offered[inference_method("SystemSharedMemoryStatus")] =
       unary<SystemSharedMemoryStatusRequest, SystemSharedMemoryStatusResponse>(status);
-  methods.offered[service + "SystemSharedMemoryRegister"] =
+  methods.offered[inference_method("SystemSharedMemoryRegister")] =
       unary<SystemSharedMemoryRegisterRequest, SystemSharedMemoryRegisterResponse>(add);
-  methods.offered[service + "SystemSharedMemoryUnregister"] =
+  methods.offered[inference_method("SystemSharedMemoryUnregister")] =
       unary<SystemSharedMemoryUnregisterRequest, SystemSharedMemoryUnregisterResponse>(remove);
-  methods.offered[service + "CudaSharedMemoryStatus"] =
+  methods.offered[inference_method("CudaSharedMemoryStatus")] =
       unary<CudaSharedMemoryStatusRequest, CudaSharedMemoryStatusResponse>(cuda_status);
-  methods.offered[service + "CudaSharedMemoryUnregister"] =
+  methods.offered[inference_method("CudaSharedMemoryUnregister")] =
       unary<CudaSharedMemoryUnregisterRequest, CudaSharedMemoryUnregisterResponse>(cuda_remove);
 }
 

@@ -20,7 +20,7 @@ Status model_statistics(Call& call, const inference::ModelStatisticsRequest& req
 }  // namespace
 
 void add_statistics_methods(MethodTable& methods) {
-  methods.offered["/inference.GRPCInferenceService/ModelStatistics"] =
+  methods.offered[inference_method("ModelStatistics")] =
       unary<inference::ModelStatisticsRequest, inference::ModelStatisticsResponse>(
           model_statistics);
 }
