@@ -56,7 +56,7 @@ template <class T>
 void append_number(std::string& out, T value) {
   char buffer[32];
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
-  out.append(buffer, end);
+  out.append(buffer, static_cast<size_t>(end - buffer));
 }
 
 }  // namespace
@@ -110,28 +110,27 @@ void append_json_string(std::string& out, std::string_view text) {
   out += '"';
 }
 
-void JsonWriter::separate() {
-  if (need_comma_) out_ += ',';
-  need_comma_ = true;
-}
-
-JsonWriter& JsonWriter::open(char bracket) {
-  separate();
-  out_ += bracket;
-  need_comma_ = false;
-  return *this;
-}
-
-JsonWriter& JsonWriter::close(char bracket) {
-  out_ += bracket;
-  need_comma_ = true;
-  return *this;
-}
-
 JsonWriter& JsonWriter::key(std::string_view name) {
   separate();
   append_json_string(out_, name);
   out_ += ':';
+  need_comma_ = false;
+  return *this;
+}
+
+JsonWriter& JsonWriter::plain_key(std::string_view name) {
+  const size_t at = out_.size();
+  const size_t end = at + name.size() + (need_comma_ ? 4 : 3);
+  // libstdc++ 12 may hand the new capacity to the operation instead of the size asked for.
+  out_.resize_and_overwrite(end, [&](char* data, size_t) {
+    char* to = data + at;
+    if (need_comma_) *to++ = ',';
+    *to++ = '"';
+    std::memcpy(to, name.data(), name.size());
+    to[name.size()] = '"';
+    to[name.size() + 1] = ':';
+    return end;
+  });
   need_comma_ = false;
   return *this;
 }

@@ -17,6 +17,11 @@ class JsonWriter {
   JsonWriter& begin_array() { return open('['); }
   JsonWriter& end_array() { return close(']'); }
   JsonWriter& key(std::string_view name);
+  // A name that stands in the code as it is to be written: nothing in it is escaped.
+  template <size_t size>
+  JsonWriter& key(const char (&name)[size]) {
+    return plain_key({name, size - 1});
+  }
 
   JsonWriter& string(std::string_view text);  // escapes; invalid UTF-8 becomes U+FFFD
   JsonWriter& number(int64_t value);
@@ -31,7 +36,16 @@ class JsonWriter {
 
   template <class T>
   JsonWriter& field(std::string_view name, const T& value) {
-    key(name);
+    return key(name).value(value);
+  }
+  template <size_t size, class T>
+  JsonWriter& field(const char (&name)[size], const T& value) {
+    return key(name).value(value);
+  }
+
+ private:
+  template <class T>
+  JsonWriter& value(const T& value) {
     if constexpr (std::is_same_v<T, bool>) {
       return boolean(value);
     } else if constexpr (std::is_arithmetic_v<T>) {
@@ -40,11 +54,22 @@ class JsonWriter {
       return string(value);
     }
   }
-
- private:
-  JsonWriter& open(char bracket);
-  JsonWriter& close(char bracket);
-  void separate();
+  JsonWriter& plain_key(std::string_view name);
+  JsonWriter& open(char bracket) {
+    separate();
+    out_.push_back(bracket);
+    need_comma_ = false;
+    return *this;
+  }
+  JsonWriter& close(char bracket) {
+    out_.push_back(bracket);
+    need_comma_ = true;
+    return *this;
+  }
+  void separate() {
+    if (need_comma_) out_.push_back(',');
+    need_comma_ = true;
+  }
   JsonWriter& negative_zero();
 
   std::string& out_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "adapters/instances/placement.h"
 #include "base/check.h"
@@ -38,6 +39,20 @@ std::string end_text(EndReason reason) {
   }
 }
 
+// Moves the calls of one home out of `ended`; what stays of them there has no home.
+std::vector<ports::EndedCall> take_those_of(ports::Executor& home,
+                                            std::vector<ports::EndedCall>& ended) {
+  const auto is_of_home = [&](const ports::EndedCall& end) { return end.call.call.home == &home; };
+  if (std::ranges::all_of(ended, is_of_home)) return std::exchange(ended, {});
+  std::vector<ports::EndedCall> together;
+  for (ports::EndedCall& end : ended) {
+    if (!is_of_home(end)) continue;
+    together.push_back(std::move(end));
+    end.call.call.home = nullptr;
+  }
+  return together;
+}
+
 }  // namespace
 
 // What is told and freed once the lock is open.
@@ -45,6 +60,13 @@ struct InstanceEngine::Outbox {
   std::vector<ports::EndedCall> ended;
   std::vector<ports::DispatchedCall> left;  // by aborted calls
   Result<ports::BatchResult, ports::RunFailure> outcome;
+
+  [[nodiscard]] bool ran() const { return !outcome.has_value() || !outcome->results.empty(); }
+  void swap(Outbox& other) {
+    ended.swap(other.ended);
+    left.swap(other.left);
+    if (ran() || other.ran()) std::swap(outcome, other.outcome);
+  }
 };
 
 // One instance with its thread. Fields but `runtime` are under the engine's lock, or belong to
@@ -185,7 +207,7 @@ void InstanceEngine::serve(Worker& worker) {
       dispatcher_->will_ask(worker.index);
       // Asked for before the batch is formed, so that those who arrive while the device is busy
       // still join it.
-      std::swap(told, worker.outbox);
+      told.swap(worker.outbox);
       lock.unlock();
       hand_out(told);
       permit.acquire(urgency);
@@ -193,7 +215,7 @@ void InstanceEngine::serve(Worker& worker) {
     }
     const bool formed = take_batch(worker);
     if (!formed) permit.release();
-    std::swap(told, worker.outbox);
+    told.swap(worker.outbox);
     if (!formed && told.ended.empty() && told.left.empty()) continue;
     lock.unlock();
     hand_out(told);
@@ -209,7 +231,7 @@ void InstanceEngine::serve(Worker& worker) {
     const ports::NextBatch next = dispatcher_->remove_instance(worker.index, clock_.now());
     if (next.wake) wake(next.instance);
   }
-  std::swap(told, worker.outbox);
+  told.swap(worker.outbox);
   lock.unlock();
   hand_out(told);
 }
@@ -264,7 +286,7 @@ void InstanceEngine::finish_batch(Worker& worker) {
 // Outside the lock.
 void InstanceEngine::hand_out(Outbox& outbox) const {
   outbox.left.clear();
-  outbox.outcome = {};
+  if (outbox.ran()) outbox.outcome = {};
   deliver(outbox.ended);
 }
 
@@ -278,14 +300,7 @@ void InstanceEngine::deliver(std::vector<ports::EndedCall>& ended) const {
   for (size_t i = 0; i < ended.size(); ++i) {
     ports::Executor* home = ended[i].call.call.home;
     if (home == nullptr) continue;  // went with an earlier one
-    std::vector<ports::EndedCall> together;
-    together.reserve(ended.size() - i);
-    for (size_t j = i; j < ended.size(); ++j) {
-      if (ended[j].call.call.home != home) continue;
-      together.push_back(std::move(ended[j]));
-      ended[j].call.call.home = nullptr;
-    }
-    home->post([together = std::move(together)]() mutable {
+    home->post([together = take_those_of(*home, ended)]() mutable {
       for (ports::EndedCall& end : together)
         end.call.events->on_end(end.call.id, std::move(end.end));
     });
@@ -326,7 +341,7 @@ void InstanceEngine::run_inline(Worker& worker, std::unique_lock<std::mutex>& lo
   }
   if (worker.asked || worker.leaving) worker.woken.notify_one();
   Outbox told;
-  std::swap(told, worker.outbox);
+  told.swap(worker.outbox);
   lock.unlock();
   permits_->release();
   hand_out(told);

@@ -1,5 +1,6 @@
 #include "protocol/http1/response_writer.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -44,14 +45,19 @@ constexpr std::array kPhrases = {
 void append_number(std::string& out, uint64_t value) {
   std::array<char, 20> digits{};
   const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
-  out.append(digits.data(), end);
+  out.append(digits.data(), static_cast<size_t>(end - digits.data()));
 }
 
+bool is_control(char c) {
+  const auto byte = static_cast<uint8_t>(c);
+  return byte < 0x20 || byte == 0x7f;
+}
+
+// Control characters leave as blanks: none of them ends a line early.
 void append_value(std::string& out, std::string_view value) {
-  for (char c : value) {
-    const auto byte = static_cast<uint8_t>(c);
-    out.push_back(byte < 0x20 || byte == 0x7f ? ' ' : c);
-  }
+  const size_t at = out.size();
+  out += value;
+  std::replace_if(out.begin() + static_cast<std::ptrdiff_t>(at), out.end(), is_control, ' ');
 }
 
 bool frames(std::string_view name) {

@@ -357,8 +357,7 @@ ports::NextBatch ModelDispatcher::next(ports::InstanceIndex instance, Instant no
   BATON_CHECK(is_free(instance) && !batch.formed());
   expire(ended);
   release(ended);
-  policy::demote_hopeless(queues_, outlook(), now);
-  const policy::BatchChoice choice = policy::choose_batch(queues_, rules_, outlook(), now);
+  const policy::BatchChoice choice = choose();
   Instance& asker = instances_[instance];
   ports::NextBatch out;
   if (choice.run) {
@@ -379,6 +378,13 @@ ports::NextBatch ModelDispatcher::next(ports::InstanceIndex instance, Instant no
             .detail = static_cast<uint64_t>((choice.until - now).ns())});
   }
   return out;
+}
+
+policy::BatchChoice ModelDispatcher::choose() {
+  if (queues_.calls() == 0) return {};
+  const policy::BatchOutlook known = outlook();
+  policy::demote_hopeless(queues_, known, now_);
+  return policy::choose_batch(queues_, rules_, known, now_);
 }
 
 ports::EngineStats ModelDispatcher::stats() const {
@@ -478,7 +484,8 @@ void ModelDispatcher::finish(ports::InstanceIndex instance, ports::Batch& batch,
       free_slots_.push_back(slot);
       continue;
     }
-    ports::EndedCall end{std::move(batch.members[i]), {}};
+    ports::EndedCall& end = place_answer(slot, ended);
+    end.call = std::move(batch.members[i]);
     end.call.timings.ended = now;
     if (outcome) {
       end.end.result = std::move(outcome->results[i]);
@@ -492,7 +499,6 @@ void ModelDispatcher::finish(ports::InstanceIndex instance, ports::Batch& batch,
       if (batch.members.size() == 1) end.end.refusal.message = outcome.error().message;
     }
     end.end.timings = end.call.timings;
-    end_answered(slot, std::move(end), ended);
   }
 
   runner.state = InstanceState::kAsking;
@@ -509,19 +515,18 @@ void ModelDispatcher::finish(ports::InstanceIndex instance, ports::Batch& batch,
   release(ended);
 }
 
-void ModelDispatcher::end_answered(policy::Slot slot, ports::EndedCall end,
-                                   std::vector<ports::EndedCall>& ended) {
+ports::EndedCall& ModelDispatcher::place_answer(policy::Slot slot,
+                                                std::vector<ports::EndedCall>& ended) {
   if (!ordered()) {
     --running_;
     slots_[slot] = {};
     free_slots_.push_back(slot);
-    ended.push_back(std::move(end));
-    return;
+    return ended.emplace_back();
   }
   slots_[slot].state = SlotState::kHeld;
   if (held_.size() < slots_.size()) held_.resize(slots_.size());
-  order_.answered(end.call.id.value() >> kSlotBits);
-  held_[slot] = std::move(end);
+  order_.answered(slots_[slot].call.id.value() >> kSlotBits);
+  return held_[slot];
 }
 
 // Without the answer that it has.

@@ -99,14 +99,16 @@ class ModelDispatcher final : public ports::Dispatcher {
   ports::CallId make_id(policy::Slot slot);
   policy::KeyIndex key_of(const InferRequest& request) const;
   policy::BatchOutlook outlook() const;
+  policy::BatchChoice choose();
   Wake wake_one();
   [[nodiscard]] bool is_free(ports::InstanceIndex instance) const;
   size_t count(InstanceState state) const;
   [[nodiscard]] size_t instances() const { return instances_.size() - count(InstanceState::kGone); }
   void expire(std::vector<ports::EndedCall>& ended);
   void fill(ports::InstanceIndex instance, const policy::BatchChoice& choice, ports::Batch& batch);
-  // Ends a call that has its answer, or holds it back while earlier ones have none.
-  void end_answered(policy::Slot slot, ports::EndedCall end, std::vector<ports::EndedCall>& ended);
+  // Where the answer of a call that ran is to be put: among those that end now, or among those that
+  // are held back while earlier ones have none.
+  ports::EndedCall& place_answer(policy::Slot slot, std::vector<ports::EndedCall>& ended);
   void end_held(policy::Slot slot, EndReason reason, std::vector<ports::EndedCall>& ended);
   void release(std::vector<ports::EndedCall>& ended);
   [[nodiscard]] bool ordered() const { return options_.config.batching.preserve_ordering; }

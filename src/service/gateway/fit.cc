@@ -125,7 +125,7 @@ Result<void, Refusal> fit_to_model(InferRequest& request, const ModelConfig& con
   }
   for (Tensor& input : request.inputs) {
     const auto spec = std::ranges::find(config.inputs, input.name, &TensorSpec::name);
-    input.shape = runtime_shape(*spec, input.shape, config.batches());
+    if (spec->reshape) input.shape = runtime_shape(*spec, input.shape, config.batches());
   }
   request.batch_key = layout_hash(request, config.batches());
   return {};
@@ -134,7 +134,7 @@ Result<void, Refusal> fit_to_model(InferRequest& request, const ModelConfig& con
 void reshape_outputs(InferResult& result, const ModelConfig& config) {
   for (Tensor& output : result.outputs) {
     const auto spec = std::ranges::find(config.outputs, output.name, &TensorSpec::name);
-    if (spec == config.outputs.end()) continue;
+    if (spec == config.outputs.end() || !spec->reshape) continue;
     output.shape = client_shape(*spec, output.shape, config.batches());
   }
 }

@@ -31,6 +31,7 @@ using protocol::oip::RouteKind;
 namespace {
 
 constexpr std::string_view kBinary = "application/octet-stream";
+constexpr size_t kMostRememberedTarget = 512;
 
 Result<void, Refusal> apply_headers(const HttpRequest& request, RequestContext& context) {
   BATON_TRY(protocol::oip::apply_request_headers(
@@ -192,7 +193,7 @@ std::optional<HttpResponse> HttpFront::on_head(const HttpRequest& head, std::opt
     refusal = access_->refuse(head.header("authorization"), head.header("x-api-key"));
   }
   if (!refusal) {
-    auto route = protocol::oip::parse_route(head.method, head.target);
+    auto route = route_of(head);
     if (!route.has_value()) refusal = std::move(route).error();
   }
   if (!refusal) return std::nullopt;
@@ -201,6 +202,17 @@ std::optional<HttpResponse> HttpFront::on_head(const HttpRequest& head, std::opt
     return wrong_method(*refusal, protocol::oip::allowed_methods(head.target));
   }
   return error_response(*refusal);
+}
+
+Result<Route, Refusal> HttpFront::route_of(const HttpRequest& request) {
+  if (request.target == last_route_.target && request.method == last_route_.method) {
+    return last_route_.route;
+  }
+  auto route = protocol::oip::parse_route(request.method, request.target);
+  if (route.has_value() && request.target.size() <= kMostRememberedTarget) {
+    last_route_ = {std::string(request.method), std::string(request.target), *route};
+  }
+  return route;
 }
 
 RequestContext HttpFront::context_of(const HttpRequest& request) const {
@@ -219,7 +231,7 @@ RequestContext HttpFront::context_of(const HttpRequest& request) const {
 }
 
 void HttpFront::on_request(ExchangeId id, HttpRequest request, Responder& responder) {
-  const auto route = protocol::oip::parse_route(request.method, request.target);
+  const auto route = route_of(request);
   if (!route.has_value()) {  // refused at the head already; here for handlers that skip it
     responder.respond(id, error_response(route.error()));
     return;
@@ -278,8 +290,7 @@ void HttpFront::infer(ExchangeId id, HttpRequest request, const Route& route,
     }
     return;
   }
-  auto typed =
-      complete(protocol::oip::decode_infer_request(body_of(request), parser_), context, route);
+  auto typed = complete(headers_.decode(body_of(request), parser_), context, route);
   if (!typed.has_value()) return refuse(typed.error());
   Call& call = begin();
   call.token = gateway_.infer(*std::move(typed), call);

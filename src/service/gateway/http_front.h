@@ -10,6 +10,7 @@
 #include "protocol/compression/encoding.h"
 #include "protocol/http1/exchange.h"
 #include "protocol/json/reader.h"
+#include "protocol/oip/header_memo.h"
 #include "protocol/oip/infer_codec.h"
 #include "protocol/oip/route.h"
 #include "service/access/access_control.h"
@@ -75,6 +76,16 @@ class HttpFront final : public protocol::http1::HttpHandler {
     protocol::compression::Encoding encoding;  // that its body still has
   };
 
+  // A client asks for the same again and again, and each request's line is read twice: at its head
+  // and with its body.
+  struct LastRoute {
+    std::string method;
+    std::string target;
+    protocol::oip::Route route;
+  };
+
+  [[nodiscard]] Result<protocol::oip::Route, Refusal> route_of(
+      const protocol::http1::HttpRequest& request);
   [[nodiscard]] RequestContext context_of(const protocol::http1::HttpRequest& request) const;
   [[nodiscard]] Result<protocol::http1::HttpResponse, Refusal> answer_query(
       const protocol::oip::Route& route);
@@ -100,6 +111,8 @@ class HttpFront final : public protocol::http1::HttpHandler {
   const uint64_t body_bytes_max_;
   RepositoryFront repository_;
   protocol::json::JsonParser parser_;
+  protocol::oip::HeaderMemo headers_;
+  LastRoute last_route_;
   std::unordered_map<uint64_t, std::unique_ptr<Call>> calls_;  // by exchange; never iterated
 };
 
