@@ -9,6 +9,7 @@ import sys
 import pytest
 
 sys.dont_write_bytecode = True
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # of the Python package; baton sees to its own
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from harness import clients, models, server  # noqa: E402
 

@@ -395,3 +395,22 @@ def test_signals_without_a_meaning_are_ignored_with_a_line(make_server, general_
     running.process.send_signal(number)
     server.wait_for(lambda: f"{number.name}: ignored" in running.log(), 5, "the line in the log")
     assert running.get("/readyz").status == 200
+
+
+def test_nothing_is_left_in_the_home_or_among_temporary_files(simple_models, make_server, tmp_path, monkeypatch):
+    """ONNX Runtime sends events to its maker unless it is told not to before it starts."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("ORT_DISABLE_TELEMETRY", raising=False)
+    running = make_server(simple_models)
+    with raw_http.Connection(running.ports["http"]) as connection:
+        assert connection.ask(REQUEST).status == 200
+    names = {path.read_text().strip() for path in pathlib.Path(f"/proc/{running.process.pid}/task").glob("*/comm")}
+    files = [os.readlink(path) for path in pathlib.Path(f"/proc/{running.process.pid}/fd").iterdir()]
+    running.stop()
+    assert not list(home.rglob("*"))
+    assert not [name for name in files if "onnxruntime.db" in name]
+    assert not pathlib.Path(f"/tmp/mat-debug-{running.process.pid}.log").exists()
+    # Every thread is baton's own and says whose.
+    assert {name for name in names if not name.startswith(("baton", "simple"))} == set(), names

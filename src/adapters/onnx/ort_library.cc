@@ -1,6 +1,7 @@
 #include "adapters/onnx/ort_library.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 
 #include <algorithm>
 #include <array>
@@ -136,7 +137,15 @@ class OrtLoader final : public ports::RuntimeLoader {
   std::shared_ptr<const OrtShared> shared_;
 };
 
+// From 1.29 on, the library sends events about its use to its maker, with a device id that it keeps
+// in the user's home, and leaves a file a process in the folder for temporary files. Its interface
+// turns the events off only once that has begun; this does so before.
+void forbid_telemetry() {
+  setenv("ORT_DISABLE_TELEMETRY", "1", 1);
+}
+
 Result<const OrtApiBase*, LoadFailure> open_library(const std::string& path) {
+  forbid_telemetry();
   // Never closed: sessions' threads and static destructors of the library outlive any useful moment
   // for it.
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
