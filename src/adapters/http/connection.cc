@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "adapters/transport/loop_impl.h"
+#include "base/bytes.h"
 
 namespace baton::adapters::http {
 
@@ -22,6 +23,7 @@ namespace {
 
 constexpr int kReadsPerTurn = 16;  // then other connections get their turn
 constexpr size_t kPiecesPerWrite = 64;
+constexpr size_t kCopiedBytes = 2048;
 constexpr uint64_t kLingerBytesMax = 256ULL << 20;
 
 }  // namespace
@@ -235,17 +237,28 @@ void Connection::send(HttpResponse response, After after) {
   out_.after = after;
   written_ = 0;
   append_response_head(out_.head, out_.response, framing_);
-  const auto add = [this](const void* data, size_t size) {
-    if (size > 0) out_.pieces.push_back({const_cast<void*>(data), size});
-  };
-  add(out_.head.data(), out_.head.size());
-  if (protocol::http1::sends_body(out_.response.status, framing_.head_request)) {
-    add(out_.response.body.data(), out_.response.body.size());
-    for (const auto& part : out_.response.parts) add(part.data(), part.size());
-  }
+  gather_pieces();
   state_ = State::kWriting;
   set_deadline(Instant::never());
   write();
+}
+
+// What is small is copied behind the head: one piece costs the kernel less than several.
+void Connection::gather_pieces() {
+  const HttpResponse& response = out_.response;
+  const auto add = [this](const void* data, size_t size) {
+    if (size > 0) out_.pieces.push_back({const_cast<void*>(data), size});
+  };
+  const bool sends = protocol::http1::sends_body(response.status, framing_.head_request);
+  const bool copies = sends && protocol::http1::body_size(response) <= kCopiedBytes;
+  if (copies) {
+    out_.head += response.body;
+    for (const auto& part : response.parts) out_.head += as_chars(part);
+  }
+  add(out_.head.data(), out_.head.size());
+  if (!sends || copies) return;
+  add(response.body.data(), response.body.size());
+  for (const auto& part : response.parts) add(part.data(), part.size());
 }
 
 void Connection::write() {

@@ -59,6 +59,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool send_continue();
 
   void send(protocol::http1::HttpResponse response, After after);
+  void gather_pieces();
   void write();
   bool write_once();
   void on_written();

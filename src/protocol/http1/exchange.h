@@ -17,9 +17,9 @@
 
 namespace baton::protocol::http1 {
 
-// A header of a response, by value.
+// A header that is to be sent.
 struct Header {
-  std::string name;
+  std::string_view name;  // lasts as long as the program
   std::string value;
 };
 
@@ -55,10 +55,10 @@ struct HttpRequest {
 };
 
 // The server adds Content-Length, Date-free framing and Connection. `body` goes out first, then the
-// parts, in one gathered write without copying.
+// parts, in one gathered write without copying what is large.
 struct HttpResponse {
   int status = 200;
-  std::string content_type;  // empty: no Content-Type header
+  std::string_view content_type;  // lasts as long as the program; empty: no Content-Type header
   std::vector<Header> headers;
   std::string body;
   std::vector<std::span<const std::byte>> parts;

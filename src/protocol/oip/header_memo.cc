@@ -39,7 +39,9 @@ Result<DecodedRequest, Refusal> HeaderMemo::decode(const RequestBody& body,
   const uint64_t hash = hash_of(text);
   Slot& slot = slots_[hash % kSlots];
   if (slot.text == text) {
-    if (auto recalled = recall(slot, body)) return *std::move(recalled);
+    auto recalled = recall(slot, body);
+    // Where the data is not what the header says, the decoder says what is wrong.
+    if (recalled.has_value()) return recalled;
   }
   auto decoded = decode_infer_request(body, parser);
   // With a second storage, some of its data was JSON.
@@ -50,26 +52,26 @@ Result<DecodedRequest, Refusal> HeaderMemo::decode(const RequestBody& body,
   return decoded;
 }
 
-// Nothing when the data is not what the header says; the decoder then says what is wrong.
-std::optional<DecodedRequest> HeaderMemo::recall(const Slot& slot, const RequestBody& body) {
+Result<DecodedRequest, Refusal> HeaderMemo::recall(const Slot& slot, const RequestBody& body) {
   std::string_view left = body.bytes.substr(slot.text.size());
-  DecodedRequest decoded = slot.decoded;
+  Result<DecodedRequest, Refusal> recalled(slot.decoded);
+  InferRequest& request = recalled->request;
   for (size_t i = 0; i < slot.sizes.size(); ++i) {
-    Tensor& tensor = decoded.request.inputs[i];
+    Tensor& tensor = request.inputs[i];
     if (tensor.place) continue;
-    if (slot.sizes[i] > left.size()) return std::nullopt;
+    if (slot.sizes[i] > left.size()) return fail(Refusal{});
     tensor.data = std::as_bytes(std::span(left.substr(0, slot.sizes[i])));
     left.remove_prefix(slot.sizes[i]);
     // Of every other type the size was checked when the header was read.
     if (tensor.type == DataType::kBytes &&
         !is_valid_bytes_tensor(tensor.data, *element_count(tensor.shape))) {
-      return std::nullopt;
+      return fail(Refusal{});
     }
   }
-  if (!left.empty()) return std::nullopt;
-  decoded.request.context.bytes = body.bytes.size();
-  decoded.request.storage.push_back(body.storage);
-  return decoded;
+  if (!left.empty()) return fail(Refusal{});
+  request.context.bytes = body.bytes.size();
+  request.storage.push_back(body.storage);
+  return recalled;
 }
 
 void HeaderMemo::keep(Slot& slot, std::string_view text, const DecodedRequest& decoded) {

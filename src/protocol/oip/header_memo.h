@@ -31,8 +31,8 @@ class HeaderMemo {
     DecodedRequest decoded;
     std::vector<uint64_t> sizes;  // of the inputs' data
   };
-  [[nodiscard]] static std::optional<DecodedRequest> recall(const Slot& slot,
-                                                            const RequestBody& body);
+  [[nodiscard]] static Result<DecodedRequest, Refusal> recall(const Slot& slot,
+                                                              const RequestBody& body);
   static void keep(Slot& slot, std::string_view text, const DecodedRequest& decoded);
 
   std::array<Slot, kSlots> slots_;  // by hash

@@ -98,9 +98,9 @@ Gateway::LiveCall& Gateway::begin(std::string model, GatewaySink& sink) {
   return call;
 }
 
-GatewayToken Gateway::infer(InferRequest request, GatewaySink& sink) {
-  LiveCall& call = begin(request.model, sink);
-  request.context.id = request_id(call.token);
+GatewayToken Gateway::infer(RequestPtr request, GatewaySink& sink) {
+  LiveCall& call = begin(request->model, sink);
+  request->context.id = request_id(call.token);
   auto read = read_inputs(call, request);
   if (read.has_value() && *read) return GatewayToken(call.token);
   Result<void, Refusal> started;
@@ -110,7 +110,7 @@ GatewayToken Gateway::infer(InferRequest request, GatewaySink& sink) {
     started = fail(std::move(read).error());
   }
   if (!started.has_value()) {
-    call.early_context = std::move(request.context);
+    call.early_context = std::move(request->context);
     // Answers never come from within infer(): the caller has not yet stored the token.
     refuse_soon(call, std::move(started).error());
   }
@@ -131,7 +131,7 @@ Result<GatewayToken, Refusal> Gateway::expect(RequestContext& context, std::stri
   return GatewayToken(call.token);
 }
 
-void Gateway::decoded(GatewayToken token, Result<InferRequest, Refusal> request) {
+void Gateway::decoded(GatewayToken token, Result<RequestPtr, Refusal> request) {
   const auto found = calls_.find(token.value());
   if (found == calls_.end() || !found->second->decoding) return;
   LiveCall& call = *found->second;
@@ -139,20 +139,22 @@ void Gateway::decoded(GatewayToken token, Result<InferRequest, Refusal> request)
   ports_.timers.cancel(std::exchange(call.timer, 0));
   release(call);
   if (!request.has_value()) return refuse(call, std::move(request).error(), {});
-  request->context.id = request_id(call.token);
-  auto read = read_inputs(call, *request);
+  RequestPtr& complete = *request;
+  complete->context.id = request_id(call.token);
+  auto read = read_inputs(call, complete);
   if (!read.has_value()) {
-    call.early_context = std::move(request->context);
+    call.early_context = std::move(complete->context);
     return refuse(call, std::move(read).error(), {});
   }
   if (*read) return;
-  if (auto started = start(call, *request); !started.has_value()) {
-    call.early_context = std::move(request->context);
+  if (auto started = start(call, complete); !started.has_value()) {
+    call.early_context = std::move(complete->context);
     refuse(call, std::move(started).error(), {});
   }
 }
 
-Result<void, Refusal> Gateway::start(LiveCall& call, InferRequest& request) {
+Result<void, Refusal> Gateway::start(LiveCall& call, RequestPtr& complete) {
+  InferRequest& request = *complete;
   BATON_ASSIGN(call.model, find_model(request.model, request.version));
   const ports::ModelVersion& model = *call.model;
   ports_.telemetry.cells(options_.worker, model.metrics_slot).started.add();
@@ -168,7 +170,7 @@ Result<void, Refusal> Gateway::start(LiveCall& call, InferRequest& request) {
   }
   context.predicted_cost = model.curve.predict(request.items);
   BATON_TRY(reserve(call, context, request.items));
-  call.request = std::make_shared<const InferRequest>(std::move(request));
+  call.request = std::move(complete);
   const ports::StartedCall started = model.engine->start({call.request, &ports_.executor}, call);
   call.engine_call = started.id;
   call.queue_deadline = started.queue_deadline;

@@ -109,17 +109,20 @@ class Gateway {
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
 
+  // Nobody else's: it is completed here, and not changed any more once an engine has it.
+  using RequestPtr = std::shared_ptr<InferRequest>;
+
   // `request` as a protocol decodes it: model, version, inputs, outputs, storage, and of the
   // context all but `id`. Checked against the model, admitted, run and answered. `sink` outlives
   // the answer.
-  GatewayToken infer(InferRequest request, GatewaySink& sink);
+  GatewayToken infer(RequestPtr request, GatewaySink& sink);
   // A request that is decoded off the loop: admitted now, so that it counts against the limits, its
   // deadline holds and it can be cancelled. Ends like one of infer(), which decoded() makes of it.
   // `context` gets its id. Error: not admitted; nothing was begun.
   [[nodiscard]] Result<GatewayToken, Refusal> expect(RequestContext& context, std::string model,
                                                      GatewaySink& sink);
   // What came of it; may answer from within. A request that has ended meanwhile: no effect.
-  void decoded(GatewayToken token, Result<InferRequest, Refusal> request);
+  void decoded(GatewayToken token, Result<RequestPtr, Refusal> request);
   // A rendering that was to come later is done; answers from within. As above: perhaps no effect.
   void rendered(GatewayToken token, std::optional<Refusal> refusal);
   // An answer of so many bytes is about to wait for its client: keeps them counted until it goes.
@@ -158,10 +161,10 @@ class Gateway {
   [[nodiscard]] RequestId request_id(uint64_t token) const {
     return RequestId((uint64_t{options_.worker} << 48) | token);
   }
-  Result<void, Refusal> start(LiveCall& call, InferRequest& request);
+  Result<void, Refusal> start(LiveCall& call, RequestPtr& request);
   // shared_memory.cc. Inputs: true when a job reads them and decoded() will go on; outputs: when a
   // job writes them and copied() will.
-  Result<bool, Refusal> read_inputs(LiveCall& call, InferRequest& request);
+  Result<bool, Refusal> read_inputs(LiveCall& call, RequestPtr& request);
   Result<bool, Refusal> write_outputs(LiveCall& call);
   void copied(uint64_t token, Result<InferResult, Refusal> result);
   void render(LiveCall& call);

@@ -90,7 +90,9 @@ class GatewayTest : public testing::Test {
     out.inputs.push_back({"x", DataType::kFp32, std::move(shape), std::as_bytes(std::span(data_))});
     return out;
   }
-  GatewayToken infer(InferRequest what) { return gateway_->infer(std::move(what), answers_); }
+  GatewayToken infer(InferRequest what) {
+    return gateway_->infer(std::make_shared<InferRequest>(std::move(what)), answers_);
+  }
   void settle_queue() { loop_.run_for(Duration()); }
   uint64_t ended(EndReason reason) {
     return telemetry_.cells(0, 0).ended[static_cast<size_t>(reason)].value();

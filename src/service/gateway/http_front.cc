@@ -52,17 +52,19 @@ bool is_repository(RouteKind kind) {
 }
 
 // What the body says, in the context of what the head said; `context` is moved from on success.
-Result<InferRequest, Refusal> complete(Result<protocol::oip::DecodedRequest, Refusal> decoded,
-                                       RequestContext& context, const Route& route) {
+Result<Gateway::RequestPtr, Refusal> complete(
+    Result<protocol::oip::DecodedRequest, Refusal> decoded, RequestContext& context,
+    const Route& route) {
   if (!decoded.has_value()) return fail(std::move(decoded).error());
   BATON_TRY(apply_parameters(decoded->parameters, context));
-  InferRequest request = std::move(decoded->request);
-  if (!request.context.client_id.empty()) context.client_id = std::move(request.context.client_id);
+  auto request = std::make_shared<InferRequest>(std::move(decoded->request));
+  std::string& client_id = request->context.client_id;
+  if (!client_id.empty()) context.client_id = std::move(client_id);
   // JSON may become several times larger than its text.
-  context.bytes = std::max(context.bytes, request.context.bytes);
-  request.context = std::move(context);
-  request.model = route.model;
-  request.version = route.version;
+  context.bytes = std::max(context.bytes, request->context.bytes);
+  request->context = std::move(context);
+  request->model = route.model;
+  request->version = route.version;
   return request;
 }
 

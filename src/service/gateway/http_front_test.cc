@@ -413,7 +413,7 @@ TEST_F(HttpFrontTest, AWrongMethodIsToldTheRightOnes) {
   const auto allowed = [&](const char* method, const char* target) {
     const auto response = front_->on_head(request(method, target), {});
     return response && response->status == 405
-               ? response->headers.at(0).name + ": " + response->headers.at(0).value
+               ? std::string(response->headers.at(0).name) + ": " + response->headers.at(0).value
                : std::string();
   };
   EXPECT_EQ(allowed("GET", "/v2/models/m/infer"), "Allow: POST");

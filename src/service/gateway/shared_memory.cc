@@ -8,7 +8,8 @@
 
 namespace baton::service {
 
-Result<bool, Refusal> Gateway::read_inputs(LiveCall& call, InferRequest& request) {
+Result<bool, Refusal> Gateway::read_inputs(LiveCall& call, RequestPtr& given) {
+  InferRequest& request = *given;
   if (!uses_shared_memory(request)) return false;
   if (ports_.shared_memory == nullptr) return fail(no_shared_memory());
   const uint64_t bytes = shared_input_bytes(request);
@@ -28,12 +29,11 @@ Result<bool, Refusal> Gateway::read_inputs(LiveCall& call, InferRequest& request
   call.decoding = true;
   arm(call);
   call.work = copying_.start(
-      [request = std::move(request),
-       memory = ports_.shared_memory]() mutable -> Result<InferRequest, Refusal> {
-        BATON_TRY(read_shared_inputs(request, *memory));
-        return std::move(request);
+      [given, memory = ports_.shared_memory]() mutable -> Result<RequestPtr, Refusal> {
+        BATON_TRY(read_shared_inputs(*given, *memory));
+        return std::move(given);
       },
-      [this, token = GatewayToken(call.token)](Result<InferRequest, Refusal> read) {
+      [this, token = GatewayToken(call.token)](Result<RequestPtr, Refusal> read) {
         decoded(token, std::move(read));
       });
   return true;

@@ -85,7 +85,7 @@ ports::InferToken TypedFront::infer(const ports::Caller& caller,
   }
   auto owned = std::make_unique<Call>(*this, std::move(sink));
   Call& call = *owned;
-  call.token = gateway_.infer(std::move(*request), call);
+  call.token = gateway_.infer(std::move(request), call);
   calls_.emplace(call.token.value(), std::move(owned));
   return ports::InferToken(call.token.value());
 }
