@@ -6,8 +6,8 @@
 namespace baton {
 
 // Prints the condition and the place on stderr, then aborts.
-[[noreturn]] void check_failed(const char* condition,
-                               std::source_location place = std::source_location::current());
+[[noreturn, gnu::cold]] void check_failed(
+    const char* condition, std::source_location place = std::source_location::current());
 
 }  // namespace baton
 
