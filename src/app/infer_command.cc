@@ -50,7 +50,7 @@ class Target {
     call_.headers.push_back({"Content-Type", "application/json"});
     if (request.header_length > 0) {
       call_.headers.push_back(
-          {std::string(oip::kHeaderLengthHeader), std::to_string(request.header_length)});
+          {oip::kHeaderLengthHeader, std::to_string(request.header_length)});
     }
     return answered();
   }

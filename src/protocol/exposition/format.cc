@@ -53,9 +53,9 @@ MediaRange parse_range(std::string_view item) {
 
 }  // namespace
 
-std::string_view content_type(Format format) {
-  return format == Format::kText ? "text/plain; version=0.0.4; charset=utf-8"
-                                 : "application/openmetrics-text; version=1.0.0; charset=utf-8";
+StaticText content_type(Format format) {
+  if (format == Format::kText) return "text/plain; version=0.0.4; charset=utf-8";
+  return "application/openmetrics-text; version=1.0.0; charset=utf-8";
 }
 
 Format choose_format(std::string_view accept) {

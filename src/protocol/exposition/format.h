@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/static_text.h"
+
 namespace baton::protocol::exposition {
 
 enum class Format : uint8_t { kText, kOpenMetrics };
 
 // Of the Content-Type header.
-[[nodiscard]] std::string_view content_type(Format format);
+[[nodiscard]] StaticText content_type(Format format);
 
 // What an Accept header asks for: OpenMetrics 1.0.0 where it is named and text is not preferred.
 [[nodiscard]] Format choose_format(std::string_view accept);

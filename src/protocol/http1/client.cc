@@ -12,7 +12,7 @@ void append_request_head(std::string& out, const ClientRequestHead& head) {
   out.append(head.method).append(" ").append(head.target).append(" HTTP/1.1\r\nHost: ");
   out.append(head.host);
   for (const Header& header : head.headers) {
-    out.append("\r\n").append(header.name).append(": ").append(header.value);
+    out.append("\r\n").append(header.name.view()).append(": ").append(header.value);
   }
   if (head.content_length.has_value()) {
     out.append("\r\nContent-Length: ").append(std::to_string(*head.content_length));

@@ -13,13 +13,14 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/static_text.h"
 #include "base/time.h"
 
 namespace baton::protocol::http1 {
 
 // A header that is to be sent.
 struct Header {
-  std::string_view name;  // lasts as long as the program
+  StaticText name;
   std::string value;
 };
 
@@ -58,7 +59,7 @@ struct HttpRequest {
 // parts, in one gathered write without copying what is large.
 struct HttpResponse {
   int status = 200;
-  std::string_view content_type;  // lasts as long as the program; empty: no Content-Type header
+  StaticText content_type;  // empty: no Content-Type header
   std::vector<Header> headers;
   std::string body;
   std::vector<std::span<const std::byte>> parts;

@@ -97,7 +97,7 @@ void append_response_head(std::string& out, const HttpResponse& response,
   for (const Header& header : response.headers) {
     if (!is_token(header.name) || frames(header.name)) continue;
     out += "\r\n";
-    out += header.name;
+    out += header.name.view();
     out += ": ";
     append_value(out, header.value);
   }
