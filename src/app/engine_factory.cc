@@ -8,6 +8,7 @@
 #include "service/batching/dispatcher_setup.h"
 #include "service/batching/model_dispatcher.h"
 #include "service/batching/permits.h"
+#include "service/sequences/sequence_keeper.h"
 
 namespace baton::app {
 
@@ -16,6 +17,8 @@ constexpr size_t kRing = 1024;
 // Records on their way to the file, 4.5 MB a model version: half a second of 10,000 requests a
 // second, while the file is written every 20 ms.
 constexpr size_t kFileRing = 32'768;
+// How late a sequence may end that became idle after the last look.
+constexpr Duration kLookForIdle = Duration::ms(50);
 
 // Destroyed from the bottom up: the engine with its instances before the runtime that they use.
 struct InProcessEngines::Served {
@@ -32,7 +35,12 @@ struct InProcessEngines::Served {
   std::shared_ptr<ports::ModelRuntime> runtime;
   service::DecisionRing decisions;
   service::DecisionFile file;
+  [[nodiscard]] ports::EnginePort* port() const {
+    if (sequences) return sequences.get();
+    return engine.get();
+  }
   std::unique_ptr<adapters::InstanceEngine> engine;
+  std::unique_ptr<adapters::SequenceEngine> sequences;  // in front of it; null: there are none
 };
 
 InProcessEngines::InProcessEngines(const ServerConfig& config, const ports::Clock& clock,
@@ -73,9 +81,15 @@ std::shared_ptr<ports::EnginePort> InProcessEngines::make(ports::LoadedVersion l
   }
   served->engine = std::make_unique<adapters::InstanceEngine>(
       std::move(dispatcher), std::move(loaded.instances), permits_, clock_, engine_options);
+  if (loaded.config.sequences) {
+    service::SequenceKeeperOptions keeper;
+    keeper.config = std::move(loaded.config);
+    served->sequences = std::make_unique<adapters::SequenceEngine>(
+        std::make_unique<service::SequenceKeeper>(std::move(keeper)), *served->engine, clock_);
+  }
   served_.push_back(served);
   if (config_.pin_instances) report_placements(*served);
-  ports::EnginePort* engine = served->engine.get();
+  ports::EnginePort* engine = served->port();
   return {std::move(served), engine};
 }
 
@@ -93,7 +107,7 @@ void InProcessEngines::report_placements(const Served& served) const {
 InProcessEngines::ServedList::iterator InProcessEngines::find(
     const std::shared_ptr<ports::EnginePort>& engine) {
   const auto found = std::ranges::find_if(
-      served_, [&](const auto& served) { return served->engine.get() == engine.get(); });
+      served_, [&](const auto& served) { return served->port() == engine.get(); });
   BATON_CHECK(found != served_.end());
   return found;
 }
@@ -106,6 +120,7 @@ ports::InstanceControl InProcessEngines::instances_of(
   control.resize = [served](std::vector<std::unique_ptr<ports::RuntimeInstance>> more,
                             uint32_t count) {
     served->engine->add_instances(std::move(more));
+    if (served->sequences) served->sequences->set_instances(count);
     served->engine->keep_instances(count);
   };
   return control;
@@ -118,6 +133,7 @@ std::move_only_function<void()> InProcessEngines::withdraw(
   served_.erase(found);
   if (decision_log_ != nullptr) missed_ += served->file.write_new(*decision_log_);
   return [served = std::move(served), now = clock_.now()] {
+    if (served->sequences) served->sequences->drain(now);
     served->engine->stop(now);
     served->engine->free_instances();
     served->runtime.reset();
@@ -131,7 +147,23 @@ uint64_t InProcessEngines::write_decisions() {
   return missed;
 }
 
+Instant InProcessEngines::end_idle_sequences() {
+  Instant next = clock_.now() + kLookForIdle;
+  for (const auto& served : served_) {
+    if (served->sequences) next = std::min(next, served->sequences->end_idle());
+  }
+  return next;
+}
+
+void InProcessEngines::expect_no_more() {
+  for (const auto& served : served_) served->port()->expect_no_more();
+}
+
 void InProcessEngines::stop(Instant deadline) {
+  // Steps that wait for their turn need the engines below.
+  for (const auto& served : served_) {
+    if (served->sequences) served->sequences->drain(deadline);
+  }
   std::vector<adapters::InstanceEngine*> engines;
   engines.reserve(served_.size());
   for (const auto& served : served_) engines.push_back(served->engine.get());

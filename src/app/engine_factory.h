@@ -9,6 +9,7 @@
 
 #include "adapters/instances/cpu_permits.h"
 #include "adapters/instances/instance_engine.h"
+#include "adapters/instances/sequence_engine.h"
 #include "domain/server_config.h"
 #include "ports/engine_factory.h"
 #include "ports/log_sink.h"
@@ -30,6 +31,10 @@ class InProcessEngines final : public ports::EngineFactory {
   // Writes the decisions that are new since the last call, and how many records were missed.
   // Without a decision log: no effect.
   uint64_t write_decisions();
+  // Ends sequences that have been idle for too long. Returns when to call again.
+  Instant end_idle_sequences();
+  // The server is about to stop.
+  void expect_no_more();
   // Stops every engine: what is queued and running is served until `deadline`. Blocks.
   void stop(Instant deadline);
 

@@ -49,8 +49,7 @@ class Target {
     call_.body = request.body;
     call_.headers.push_back({"Content-Type", "application/json"});
     if (request.header_length > 0) {
-      call_.headers.push_back(
-          {oip::kHeaderLengthHeader, std::to_string(request.header_length)});
+      call_.headers.push_back({oip::kHeaderLengthHeader, std::to_string(request.header_length)});
     }
     return answered();
   }

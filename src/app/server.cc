@@ -44,6 +44,7 @@ namespace fs = std::filesystem;
 
 // How long decisions stay in memory alone when a file was asked for.
 constexpr Duration kDecisionsEvery = Duration::ms(20);
+constexpr Duration kIdleLooksApart = Duration::ms(1);
 // Loading yields to serving (server#8117), reading and writing large JSON a little.
 constexpr int kLoaderNice = 10;
 constexpr int kJsonNice = 5;
@@ -89,6 +90,7 @@ class Server {
   void start_threads();
   void write_decisions();
   void write_decisions_periodically();
+  void end_idle_sequences();
   void begin_end(int number);
   void drain(Instant deadline);
   void finish();
@@ -364,6 +366,7 @@ Result<int, LoadFailure> Server::run() {
   if (written.has_value()) {
     fleet_->save_curves_periodically();
     write_decisions_periodically();
+    end_idle_sequences();
   } else {
     controller_.post([this] {
       jobs_->cancel();
@@ -389,6 +392,12 @@ void Server::write_decisions_periodically() {
   controller_.arm(clock_.now() + kDecisionsEvery, [this] { write_decisions_periodically(); });
 }
 
+// Sequences that become idle between two looks are seen at the next one.
+void Server::end_idle_sequences() {
+  const Instant next = std::max(engines_.end_idle_sequences(), clock_.now() + kIdleLooksApart);
+  controller_.arm(next, [this] { end_idle_sequences(); });
+}
+
 void Server::end(int number) {
   ending_ = true;
   controller_.post([this, number] { begin_end(number); });
@@ -412,6 +421,7 @@ void Server::begin_end(int number) {
 
 void Server::drain(Instant deadline) {
   if (draining_ > 0) return;
+  engines_.expect_no_more();
   draining_ = servers_.size() + (grpc_ ? 1 : 0);
   log_.log(ports::LogLevel::kInfo, "draining");
   const auto done = [this] {

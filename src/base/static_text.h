@@ -16,6 +16,9 @@ class StaticText {
   constexpr operator std::string_view() const { return text_; }
   [[nodiscard]] constexpr std::string_view view() const { return text_; }
   [[nodiscard]] constexpr bool empty() const { return text_.empty(); }
+  friend constexpr bool operator==(const StaticText& text, std::string_view other) {
+    return text.text_ == other;
+  }
 
  private:
   std::string_view text_;

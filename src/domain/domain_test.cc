@@ -128,7 +128,7 @@ TEST(RuntimeShape, PutsTheReshapeInPlaceOfTheDims) {
 
 TEST(RequestParameters, SaysWhichThereAre) {
   EXPECT_EQ(request_parameter("timeout"), RequestParameter::kTimeout);
-  EXPECT_EQ(request_parameter("sequence_end"), RequestParameter::kSequence);
+  EXPECT_EQ(request_parameter("sequence_end"), RequestParameter::kSequenceEnd);
   // Sent by clients of streams: without effect where a call has one answer.
   EXPECT_EQ(request_parameter("triton_enable_empty_final_response"), RequestParameter::kOnlyStream);
   EXPECT_EQ(request_parameter("triton_x"), RequestParameter::kReserved);

@@ -12,6 +12,7 @@
 
 #include "base/time.h"
 #include "domain/execution_provider.h"
+#include "domain/sequence.h"
 #include "domain/tensor.h"
 
 namespace baton {
@@ -139,6 +140,7 @@ struct ModelConfig {
   VersionPolicy version_policy;
   uint32_t instance_count = 1;
   BatchingConfig batching;
+  std::optional<SequenceConfig> sequences;  // absent: requests stand alone
   std::vector<WarmupSample> warmups;
   RuntimeOptions runtime;
   std::string default_file = "model.onnx";

@@ -9,6 +9,7 @@
 
 #include "base/ids.h"
 #include "base/time.h"
+#include "domain/sequence.h"
 #include "domain/tensor.h"
 
 namespace baton {
@@ -63,6 +64,7 @@ struct InferRequest {
   std::optional<int64_t> version{};        // absent: the highest ready version
   std::vector<Tensor> inputs{};            // in the order that the client sent
   std::vector<RequestedOutput> outputs{};  // empty: all of the model's
+  SequenceStep sequence{};
   bool binary_outputs_by_default = false;
   uint64_t items = 1;      // rows along the batch dimension; 1 for a model that does not batch
   uint64_t batch_key = 0;  // hash of everything that must be equal within a batch

@@ -7,9 +7,9 @@ namespace baton {
 RequestParameter request_parameter(std::string_view key) {
   if (key == "timeout") return RequestParameter::kTimeout;
   if (key == "priority") return RequestParameter::kPriority;
-  if (key == "sequence_id" || key == "sequence_start" || key == "sequence_end") {
-    return RequestParameter::kSequence;
-  }
+  if (key == "sequence_id") return RequestParameter::kSequenceId;
+  if (key == "sequence_start") return RequestParameter::kSequenceStart;
+  if (key == "sequence_end") return RequestParameter::kSequenceEnd;
   if (key == "triton_enable_empty_final_response") return RequestParameter::kOnlyStream;
   return key.starts_with("triton_") ? RequestParameter::kReserved : RequestParameter::kUnknown;
 }

@@ -20,7 +20,9 @@ enum class RequestParameter : uint8_t {
   kUnknown,  // ignored, as the protocol asks
   kTimeout,
   kPriority,
-  kSequence,    // of an extension that is not offered: refused unless it says nothing
+  kSequenceId,
+  kSequenceStart,
+  kSequenceEnd,
   kOnlyStream,  // without effect on a call that has one answer
   kReserved,    // refused
 };

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/ids.h"
@@ -54,6 +55,15 @@ struct StartedCall {
                            // bounds the queue
 };
 
+// Of a model that keeps sequences.
+struct SequenceStats {
+  uint64_t live = 0;
+  uint64_t begun = 0;        // since the engine started, as all that follows but `state_bytes`
+  uint64_t idle_ended = 0;   // without a step for too long
+  uint64_t lost_steps = 0;   // behind one that failed
+  uint64_t state_bytes = 0;  // kept between steps
+};
+
 // What an engine did since it started, and what it holds.
 struct EngineStats {
   uint64_t queued_calls = 0;
@@ -63,6 +73,7 @@ struct EngineStats {
   // Runs by batch size in rows: [i] counts sizes in (2^(i-1), 2^i], [0] counts size 1; the last
   // holds all above.
   std::array<uint64_t, 12> batch_sizes{};
+  std::optional<SequenceStats> sequences{};  // absent: requests stand alone
 };
 
 // What baton needs of a replica that can execute requests. `events` outlives the call. Called on
@@ -74,6 +85,9 @@ class EnginePort {
   // Idempotent. A call that is reached ends with `reason`, at once even while its batch runs on;
   // the batch itself is terminated only when all of its members are gone.
   virtual void abort(CallId id, EndReason reason, AbortScope scope) = 0;
+  // Few calls will come, if any, and what it has is to end soon: nothing waits for calls that are
+  // yet to come. Any thread.
+  virtual void expect_no_more() {}
   // Any thread.
   [[nodiscard]] virtual EngineStats stats() const = 0;
   // Of each batch size that has run, ascending. Any thread.

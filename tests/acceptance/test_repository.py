@@ -86,7 +86,7 @@ NOT_HONOURED = {  # folder: (config.pbtxt, the field's path)
     "kind": ("instance_group [ { kind: KIND_MODEL count: 1 } ]", "instance_group.kind"),
     "profile": ('instance_group [ { count: 1 profile: [ "a" ] } ]', "instance_group.profile"),
     "rate_limiter": ("instance_group [ { count: 1 rate_limiter { priority: 2 } } ]", "instance_group.rate_limiter"),
-    "sequence": ("sequence_batching { }", "sequence_batching"),
+    "sequence": ("sequence_batching { iterative_sequence: true }", "sequence_batching.iterative_sequence"),
     "ensemble": ("ensemble_scheduling { }", "ensemble_scheduling"),
     "cache": ("response_cache { enable: true }", "response_cache"),
     "decoupled": ("model_transaction_policy { decoupled: true }", "model_transaction_policy"),

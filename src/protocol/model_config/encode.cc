@@ -5,6 +5,7 @@
 #include "domain/engine_kind.h"
 #include "protocol/model_config/data_types.h"
 #include "protocol/model_config/model_config.h"
+#include "protocol/model_config/sequences.h"
 
 namespace baton::protocol::model_config {
 namespace {
@@ -97,7 +98,11 @@ inference::ModelConfig to_proto(const ModelConfig& config) {
   group.set_count(static_cast<int32_t>(config.instance_count));
   proto.set_default_model_filename(config.default_file);
   proto.mutable_optimization()->mutable_graph()->set_level(config.runtime.graph_level);
-  if (config.batching.enabled) set_batching(config.batching, *proto.mutable_dynamic_batching());
+  if (config.sequences) {
+    set_sequences(config, *proto.mutable_sequence_batching());
+  } else if (config.batching.enabled) {
+    set_batching(config.batching, *proto.mutable_dynamic_batching());
+  }
   return proto;
 }
 
@@ -181,7 +186,11 @@ std::string to_json(const ModelConfig& config) {
   json.field("default_model_filename", config.default_file);
   json.key("optimization").begin_object().key("graph").begin_object();
   json.field("level", config.runtime.graph_level).end_object().end_object();
-  if (config.batching.enabled) write_batching(json, config.batching);
+  if (config.sequences) {
+    write_sequences(json, config);
+  } else if (config.batching.enabled) {
+    write_batching(json, config.batching);
+  }
   json.end_object();
   return out;
 }

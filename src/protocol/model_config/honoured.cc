@@ -17,7 +17,7 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 
 // Everything below these paths is read. "*" stands for a map's keys.
-constexpr std::array<std::string_view, 24> kHonoured = {
+constexpr std::array<std::string_view, 33> kHonoured = {
     "name",
     "platform",
     "backend",
@@ -38,6 +38,15 @@ constexpr std::array<std::string_view, 24> kHonoured = {
     "instance_group.gpus",
     "default_model_filename",
     "dynamic_batching",
+    "sequence_batching.max_sequence_idle_microseconds",
+    "sequence_batching.direct",
+    "sequence_batching.oldest",
+    "sequence_batching.control_input",
+    "sequence_batching.state.input_name",
+    "sequence_batching.state.output_name",
+    "sequence_batching.state.data_type",
+    "sequence_batching.state.dims",
+    "sequence_batching.state.initial_state",
     "optimization.graph",
     "optimization.execution_accelerators.gpu_execution_accelerator",
     "optimization.execution_accelerators.cpu_execution_accelerator",

@@ -108,7 +108,41 @@ TEST(ModelConfig, RefusesByPathWhatIsNotHonoured) {
             std::string::npos);
   EXPECT_NE(error_of("metric_tags { key: 'team' value: 'a' }").find("metric_tags"),
             std::string::npos);
-  EXPECT_NE(error_of("sequence_batching { }").find("sequence_batching"), std::string::npos);
+  EXPECT_NE(error_of("sequence_batching { iterative_sequence: true }")
+                .find("sequence_batching.iterative_sequence"),
+            std::string::npos);
+}
+
+TEST(ModelConfig, ReadsSequencesAndWritesThemBack) {
+  constexpr std::string_view kText =
+      "max_batch_size: 4 sequence_batching { max_sequence_idle_microseconds: 5000 "
+      "oldest { max_candidate_sequences: 3 preferred_batch_size: [ 4, 2 ] "
+      "max_queue_delay_microseconds: 100 preserve_ordering: true } "
+      "control_input [ { name: 'A' control [ { kind: CONTROL_SEQUENCE_START "
+      "fp32_false_true: [ 0, 2 ] } ] }, { name: 'B' control [ { kind: CONTROL_SEQUENCE_CORRID "
+      "data_type: TYPE_STRING } ] }, { name: 'C' control [ { kind: CONTROL_SEQUENCE_READY "
+      "bool_false_true: [ false, true ] } ] }, { name: 'D' control [ { kind: CONTROL_SEQUENCE_END "
+      "int32_false_true: [ -1, 1 ] } ] } ] "
+      "state [ { input_name: 'i' output_name: 'o' data_type: TYPE_FP16 dims: [ -1, 3 ] }, "
+      "{ input_name: 'j' output_name: 'p' data_type: TYPE_INT8 dims: [ 2 ] initial_state [ { "
+      "data_type: TYPE_INT8 dims: [ 2 ] data_file: 'f' name: 'n' } ] } ] }";
+  const auto parsed = parse_model_config(kText, Unsupported::kRefuse);
+  ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
+  ModelConfig config = parsed->config;
+  ASSERT_TRUE(config.sequences.has_value());
+  EXPECT_EQ(config.sequences->idle, Duration::us(5000));
+  EXPECT_EQ(config.batching.preferred_sizes, (std::vector<uint32_t>{2, 4}));
+  EXPECT_EQ(config.sequences->states[0].first.dims, (Shape{1, 3}));
+  EXPECT_EQ(config.sequences->states[1].first.file, "initial_state/f");
+  EXPECT_EQ(live_sequences(config), 3U);
+  encode_model_config(config);
+  const auto again = parse_model_config_json(config.json, Unsupported::kRefuse);
+  ASSERT_TRUE(again.has_value()) << again.error().message << config.json;
+  EXPECT_EQ(again->config.sequences, config.sequences);
+  EXPECT_EQ(again->config.batching, config.batching);
+  const ModelConfig whole = with_sequence_tensors(config);
+  EXPECT_EQ(whole.inputs.size(), 6U);
+  EXPECT_EQ(whole.outputs.size(), 2U);
 }
 
 TEST(ModelConfig, ReadsHowQueuesTimeOutAndWhetherAnswersKeepTheirOrder) {

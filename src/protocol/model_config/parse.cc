@@ -11,6 +11,7 @@
 #include "protocol/model_config/honoured.h"
 #include "protocol/model_config/model_config.h"
 #include "protocol/model_config/providers.h"
+#include "protocol/model_config/sequences.h"
 
 namespace baton::protocol::model_config {
 namespace {
@@ -282,6 +283,7 @@ Result<ModelConfig, LoadFailure> to_domain(const inference::ModelConfig& proto) 
   BATON_ASSIGN(config.version_policy, read_version_policy(proto.version_policy()));
   BATON_ASSIGN(config.instance_count, read_instances(proto));
   BATON_ASSIGN(config.batching, read_batching(proto));
+  BATON_TRY(read_sequences(proto, config));
   BATON_ASSIGN(config.warmups, read_warmups(proto));
   BATON_ASSIGN(config.runtime, read_runtime(proto));
   BATON_ASSIGN(config.runtime.providers, read_providers(proto));

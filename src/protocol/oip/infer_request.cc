@@ -71,8 +71,6 @@ class RequestReader {
     }
     return false;
   }
-  // The refusal was of something that is understood and not offered.
-  [[nodiscard]] bool unsupported() const { return unsupported_; }
   [[nodiscard]] bool has_inputs() const { return has_inputs_; }
   [[nodiscard]] std::vector<PendingInput>& inputs() { return inputs_; }
   DecodedRequest& decoded() { return decoded_; }
@@ -94,8 +92,13 @@ class RequestReader {
         return read_count(value, key, decoded_.parameters.timeout_us);
       case RequestParameter::kPriority:
         return read_count(value, key, decoded_.parameters.priority);
-      case RequestParameter::kSequence:
-        return key == "sequence_id" ? refuse_sequence_id(value) : refuse_sequence_flag(value, key);
+      case RequestParameter::kSequenceId:
+        return read_correlation_id(value, decoded_.request.sequence.id);
+      case RequestParameter::kSequenceStart:
+        return value.read_bool(decoded_.request.sequence.start) ||
+               value.within("\"sequence_start\"");
+      case RequestParameter::kSequenceEnd:
+        return value.read_bool(decoded_.request.sequence.end) || value.within("\"sequence_end\"");
       case RequestParameter::kReserved:
         return value.fail("the parameter \"" + std::string(key) + "\" is reserved");
       case RequestParameter::kOnlyStream:
@@ -119,26 +122,13 @@ class RequestReader {
     return true;
   }
 
-  bool not_offered(JsonValue& value, std::string message) {
-    unsupported_ = true;
-    return value.fail(std::move(message));
-  }
-
-  bool refuse_sequence_flag(JsonValue& value, std::string_view key) {
-    bool flag = false;
-    if (!value.read_bool(flag)) return false;
-    return !flag || not_offered(value, "\"" + std::string(key) + "\": sequences are not offered");
-  }
-
-  bool refuse_sequence_id(JsonValue& value) {
-    if (value.kind() == JsonKind::kString) {
-      std::string text;
-      return value.read_string(text) &&
-             (text.empty() || not_offered(value, "\"sequence_id\": sequences are not offered"));
+  static bool read_correlation_id(JsonValue& value, CorrelationId& id) {
+    id = {};
+    if (value.kind() != JsonKind::kString) {
+      return value.read_uint64(id.number) || value.within("\"sequence_id\"");
     }
-    uint64_t number = 0;
-    return value.read_uint64(number) &&
-           (number == 0 || not_offered(value, "\"sequence_id\": sequences are not offered"));
+    return value.read_string(id.text) &&
+           (id.text.size() <= kMostCorrelationBytes || value.fail(std::string(kLongCorrelationId)));
   }
 
   bool read_inputs(JsonValue& array) {
@@ -300,7 +290,6 @@ class RequestReader {
   std::vector<PendingInput> inputs_;
   std::vector<std::optional<bool>> explicit_binary_;
   std::vector<std::byte> buffer_;
-  bool unsupported_ = false;
   bool has_inputs_ = false;  // perhaps none in them
 };
 
@@ -396,9 +385,7 @@ Result<DecodedRequest, Refusal> decode_infer_request(const RequestBody& body,
     reader = &second;
   }
   if (!parsed.has_value()) {
-    Refusal refusal = invalid("the request is not valid: " + parsed.error().message);
-    if (reader->unsupported()) refusal.reason = EndReason::kUnsupported;
-    return fail(std::move(refusal));
+    return fail(invalid("the request is not valid: " + parsed.error().message));
   }
   if (!reader->has_inputs()) return fail(invalid("the request has no \"inputs\""));
   reader->apply_binary_default();

@@ -9,10 +9,15 @@ namespace baton::protocol::oip {
 namespace {
 
 // What is answered over REST and gRPC today; docs/protocols.md lists what each means here.
-constexpr std::array<std::string_view, 7> kExtensions = {
-    "classification",   "binary_tensor_data", "model_configuration",
-    "model_repository", "schedule_policy",    "statistics",
-    "logging"};
+constexpr std::array<std::string_view, 9> kExtensions = {"classification",
+                                                         "sequence",
+                                                         "sequence(string_id)",
+                                                         "binary_tensor_data",
+                                                         "model_configuration",
+                                                         "model_repository",
+                                                         "schedule_policy",
+                                                         "statistics",
+                                                         "logging"};
 
 void write_tensor(JsonWriter& json, const TensorSpec& spec, bool batches) {
   json.begin_object().field("name", spec.name);

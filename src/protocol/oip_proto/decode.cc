@@ -22,10 +22,6 @@ std::unexpected<Refusal> invalid(std::string message) {
   return fail(Refusal{EndReason::kInvalid, std::move(message), {}});
 }
 
-std::unexpected<Refusal> unsupported(std::string message) {
-  return fail(Refusal{EndReason::kUnsupported, std::move(message), {}});
-}
-
 std::string quoted(std::string_view name) {
   return "\"" + std::string(name) + "\"";
 }
@@ -41,19 +37,29 @@ Result<uint64_t, Refusal> count_of(const std::string& key, const InferParameter&
   return invalid("the parameter " + quoted(key) + " is a non-negative integer");
 }
 
-bool is_false_or_empty(const InferParameter& parameter) {
-  switch (parameter.parameter_choice_case()) {
-    case InferParameter::kBoolParam:
-      return !parameter.bool_param();
-    case InferParameter::kInt64Param:
-      return parameter.int64_param() == 0;
-    case InferParameter::kUint64Param:
-      return parameter.uint64_param() == 0;
-    case InferParameter::kStringParam:
-      return parameter.string_param().empty();
-    default:
-      return false;
+Result<CorrelationId, Refusal> correlation_id_of(const std::string& key,
+                                                 const InferParameter& parameter) {
+  CorrelationId id;
+  if (parameter.has_string_param()) {
+    id.text = parameter.string_param();
+    if (id.text.size() > kMostCorrelationBytes) return invalid(std::string(kLongCorrelationId));
+    return id;
   }
+  // Clients put an id of 64 bits into the signed field too.
+  if (parameter.has_int64_param()) {
+    id.number = static_cast<uint64_t>(parameter.int64_param());
+    return id;
+  }
+  if (!parameter.has_uint64_param()) {
+    return invalid("the parameter " + quoted(key) + " is an integer or a text");
+  }
+  id.number = parameter.uint64_param();
+  return id;
+}
+
+Result<bool, Refusal> flag_of(const std::string& key, const InferParameter& parameter) {
+  if (parameter.has_bool_param()) return parameter.bool_param();
+  return invalid("the parameter " + quoted(key) + " is a boolean");
 }
 
 Done read_parameter(const std::string& key, const InferParameter& parameter, DecodedMessage& out) {
@@ -66,9 +72,18 @@ Done read_parameter(const std::string& key, const InferParameter& parameter, Dec
       BATON_ASSIGN(out.parameters.priority, count_of(key, parameter));
       return {};
     }
-    case RequestParameter::kSequence:
-      if (is_false_or_empty(parameter)) return {};
-      return unsupported("the parameter " + quoted(key) + ": sequences are not offered");
+    case RequestParameter::kSequenceId: {
+      BATON_ASSIGN(out.request.sequence.id, correlation_id_of(key, parameter));
+      return {};
+    }
+    case RequestParameter::kSequenceStart: {
+      BATON_ASSIGN(out.request.sequence.start, flag_of(key, parameter));
+      return {};
+    }
+    case RequestParameter::kSequenceEnd: {
+      BATON_ASSIGN(out.request.sequence.end, flag_of(key, parameter));
+      return {};
+    }
     case RequestParameter::kReserved:
       return invalid("the parameter " + quoted(key) + " is reserved");
     case RequestParameter::kOnlyStream:

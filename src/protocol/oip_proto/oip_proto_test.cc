@@ -167,11 +167,16 @@ TEST(DecodeInferRequest, ReadsAndRefusesParameters) {
   (*message.mutable_parameters())["timeout"].set_int64_param(5'000);
   (*message.mutable_parameters())["priority"].set_uint64_param(2);
   (*message.mutable_parameters())["own"].set_string_param("x");
-  (*message.mutable_parameters())["sequence_id"].set_int64_param(0);
+  (*message.mutable_parameters())["sequence_id"].set_int64_param(7);
+  (*message.mutable_parameters())["sequence_start"].set_bool_param(true);
+  (*message.mutable_parameters())["sequence_end"].set_bool_param(false);
   const auto decoded = decode(message);
   ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
   EXPECT_EQ(decoded->parameters.timeout_us, 5'000U);
   EXPECT_EQ(decoded->parameters.priority, 2U);
+  EXPECT_EQ(decoded->request.sequence.id.number, 7U);
+  EXPECT_TRUE(decoded->request.sequence.start);
+  EXPECT_FALSE(decoded->request.sequence.end);
   const auto with = [&](const char* key, auto set) {
     auto changed = base;
     set((*changed.mutable_parameters())[key]);
@@ -180,7 +185,11 @@ TEST(DecodeInferRequest, ReadsAndRefusesParameters) {
   const auto number = [](int64_t value) { return [value](auto& p) { p.set_int64_param(value); }; };
   EXPECT_NE(refusal(with("timeout", number(-1))), "accepted");
   EXPECT_NE(refusal(with("timeout", [](auto& p) { p.set_string_param("1"); })), "accepted");
-  EXPECT_NE(refusal(with("sequence_id", number(5)), EndReason::kUnsupported), "accepted");
+  EXPECT_NE(refusal(with("sequence_id", [](auto& p) { p.set_bool_param(true); })), "accepted");
+  EXPECT_NE(refusal(with("sequence_start", number(1))), "accepted");
+  EXPECT_NE(
+      refusal(with("sequence_id", [](auto& p) { p.set_string_param(std::string(129, 'x')); })),
+      "accepted");
   EXPECT_NE(refusal(with("triton_other", number(5))), "accepted");
   auto shared = base;
   shared.clear_raw_input_contents();

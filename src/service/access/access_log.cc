@@ -84,8 +84,9 @@ std::string civil_text(int64_t unix_seconds) {
 void AccessLog::write(const AccessRecord& record) {
   if (sink_ == nullptr) return;
   const RequestContext& context = *record.context;
+  const bool step = record.sequence != nullptr && record.sequence->id.given();
   const size_t texts = context.client_id.size() + context.tenant.size() + record.model.size() +
-                       record.message.size();
+                       record.message.size() + (step ? record.sequence->id.text.size() : 0);
   if (line_.size() < kFixedBytes + 6 * texts) line_.resize(kFixedBytes + 6 * texts);
   const int64_t ns = clock_.wall().unix_ns;
   const int64_t second = ns / 1'000'000'000;
@@ -107,6 +108,17 @@ void AccessLog::write(const AccessRecord& record) {
   if (record.version != 0) line.literal(",\"version\":").number(record.version);
   line.literal(",\"end_reason\":\"").text(end_reason_name(record.reason)).literal("\"");
   if (!record.message.empty()) line.literal(",\"message\":").string(record.message, escaped_);
+  if (step) {
+    const CorrelationId& id = record.sequence->id;
+    line.literal(",\"sequence\":");
+    if (id.text.empty()) {
+      line.number(id.number);
+    } else {
+      line.string(id.text, escaped_);
+    }
+    if (record.sequence->start) line.literal(",\"sequence_start\":true");
+    if (record.sequence->end) line.literal(",\"sequence_end\":true");
+  }
   line.literal(",\"bytes\":").number(context.bytes);
   line.literal(",\"items\":").number(record.items);
   if (context.predicted_cost > Duration()) {

@@ -16,6 +16,7 @@ struct AccessRecord {
   std::string_view model;
   int64_t version = 0;  // 0: none was resolved
   uint64_t items = 0;
+  const SequenceStep* sequence = nullptr;  // null, or not given: the request stands alone
   EndReason reason = EndReason::kOk;
   std::string_view message;  // of a refusal; empty otherwise
   ports::CallTimings timings;

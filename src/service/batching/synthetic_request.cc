@@ -91,6 +91,20 @@ Shape with_batch(const ModelConfig& config, const Shape& dims, uint64_t items) {
   return shape;
 }
 
+// What a sample of a client's request does not have: controls and states, as zeros.
+void add_sequence_tensors(const ModelConfig& config, InferRequest& request, Random& random) {
+  const auto add = [&](const std::string& name, DataType type, const Shape& dims) {
+    if (std::ranges::find(request.inputs, name, &Tensor::name) != request.inputs.end()) return;
+    Shape shape = with_batch(config, dims, request.items);
+    const uint64_t elements = element_count(shape).value_or(0);
+    add_input(request, name, type, std::move(shape), make_data(type, elements, true, random));
+  };
+  for (const auto& control : config.sequences->controls) {
+    add(control.input, control.type, control.dims);
+  }
+  for (const auto& state : config.sequences->states) add(state.input, state.type, state.first.dims);
+}
+
 }  // namespace
 
 std::shared_ptr<const InferRequest> synthetic_request(const ModelConfig& config, uint64_t items,
@@ -145,6 +159,7 @@ Result<std::shared_ptr<const InferRequest>, std::string> sample_request(
     }
     add_input(*request, name, input.type, std::move(shape), std::move(data));
   }
+  if (config.sequences) add_sequence_tensors(config, *request, random);
   request->batch_key = layout_hash(*request, config.batches());
   return request;
 }

@@ -52,9 +52,10 @@ TensorSpec strip_batch(TensorSpec spec) {
   return spec;
 }
 
+// `own`: tensors of the server's that clients do not see unless the configuration names them.
 Result<void, LoadFailure> complete_side(const std::string& side, std::vector<TensorSpec>& specs,
                                         const std::vector<TensorSpec>& found,
-                                        uint32_t max_batch_size) {
+                                        std::span<const std::string> own, uint32_t max_batch_size) {
   for (const TensorSpec& spec : specs) {
     const auto match = std::ranges::find(found, spec.name, &TensorSpec::name);
     if (match == found.end()) {
@@ -66,10 +67,39 @@ Result<void, LoadFailure> complete_side(const std::string& side, std::vector<Ten
   for (const TensorSpec& tensor : found) {
     if (chosen) break;
     if (tensor.optional) continue;  // the file has a default for it
+    if (std::ranges::find(own, tensor.name) != own.end()) continue;
     if (std::ranges::find(specs, tensor.name, &TensorSpec::name) != specs.end()) continue;
     TensorSpec spec = max_batch_size > 0 ? strip_batch(tensor) : tensor;
     BATON_TRY(check_tensor(side, spec, tensor, max_batch_size));
     specs.push_back(std::move(spec));
+  }
+  return {};
+}
+
+Result<const TensorSpec*, LoadFailure> find_tensor(const std::string& side, const std::string& name,
+                                                   const std::vector<TensorSpec>& found) {
+  const auto match = std::ranges::find(found, name, &TensorSpec::name);
+  if (match != found.end()) return &*match;
+  return fail(LoadFailure{"sequence_batching: the model has no " + side + " \"" + name + "\""});
+}
+
+// Controls take the rank that the file gives them; states are checked as every tensor is.
+Result<void, LoadFailure> complete_sequences(SequenceConfig& sequences,
+                                             const ModelSignature& signature,
+                                             uint32_t max_batch_size) {
+  const size_t lead = max_batch_size > 0 ? 1 : 0;
+  for (SequenceControl& control : sequences.controls) {
+    BATON_ASSIGN(const TensorSpec* found, find_tensor("input", control.input, signature.inputs));
+    if (found->dims.size() == lead) control.dims = {};
+    const TensorSpec spec{.name = control.input, .type = control.type, .dims = control.dims};
+    BATON_TRY(check_tensor("control_input", spec, *found, max_batch_size));
+  }
+  for (const SequenceState& state : sequences.states) {
+    BATON_ASSIGN(const TensorSpec* input, find_tensor("input", state.input, signature.inputs));
+    BATON_ASSIGN(const TensorSpec* output, find_tensor("output", state.output, signature.outputs));
+    const TensorSpec spec{.name = state.input, .type = state.type, .dims = state.dims};
+    BATON_TRY(check_tensor("state", spec, *input, max_batch_size));
+    BATON_TRY(check_tensor("state", spec, *output, max_batch_size));
   }
   return {};
 }
@@ -94,8 +124,19 @@ bool may_batch(const std::vector<TensorSpec>& inputs, const std::vector<TensorSp
 
 Result<ModelConfig, LoadFailure> complete_config(ModelConfig config,
                                                  const ModelSignature& signature) {
-  BATON_TRY(complete_side("input", config.inputs, signature.inputs, config.max_batch_size));
-  BATON_TRY(complete_side("output", config.outputs, signature.outputs, config.max_batch_size));
+  std::vector<std::string> own_inputs;
+  std::vector<std::string> own_outputs;
+  if (config.sequences) {
+    for (const auto& control : config.sequences->controls) own_inputs.push_back(control.input);
+    for (const auto& state : config.sequences->states) {
+      own_inputs.push_back(state.input);
+      own_outputs.push_back(state.output);
+    }
+  }
+  const uint32_t rows = config.max_batch_size;
+  BATON_TRY(complete_side("input", config.inputs, signature.inputs, own_inputs, rows));
+  BATON_TRY(complete_side("output", config.outputs, signature.outputs, own_outputs, rows));
+  if (config.sequences) BATON_TRY(complete_sequences(*config.sequences, signature, rows));
   return config;
 }
 

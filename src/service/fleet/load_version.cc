@@ -16,6 +16,7 @@ namespace {
 
 constexpr size_t kMostWarmupBytes = 256ULL << 20;
 constexpr size_t kMostLabelBytes = 16ULL << 20;
+constexpr size_t kMostStateBytes = 256ULL << 20;  // of one state
 
 using Instances = std::vector<std::unique_ptr<ports::RuntimeInstance>>;
 using WarmupFiles = std::map<std::string, std::string>;
@@ -59,6 +60,34 @@ Result<void, LoadFailure> read_labels(const LoadPorts& ports, const LoadRequest&
     }
     if (!is_valid_utf8(*text)) return fail(LoadFailure{label + "the file is not UTF-8"});
     output.labels = std::make_shared<const LabelList>(split_lines(*text));
+  }
+  return {};
+}
+
+// The bytes of what sequences begin with.
+Result<void, LoadFailure> read_first_states(const LoadPorts& ports, const LoadRequest& request,
+                                            ModelConfig& config) {
+  if (!config.sequences) return {};
+  for (SequenceState& state : config.sequences->states) {
+    const std::string label = "state \"" + state.input + "\": initial_state: ";
+    const uint64_t bytes = element_count(state.first.dims).value_or(0) * element_size(state.type);
+    if (bytes > kMostStateBytes) {
+      return fail(LoadFailure{label + "it has " + std::to_string(bytes) + " bytes; the limit is " +
+                              std::to_string(kMostStateBytes)});
+    }
+    std::string data(state.first.file.empty() ? bytes : 0, '\0');
+    if (!state.first.file.empty()) {
+      auto read = ports.repository.read_file(request.model, state.first.file, kMostStateBytes);
+      if (!read.has_value()) {
+        return fail(LoadFailure{label + read.error().message, read.error().detail});
+      }
+      data = std::move(*read);
+    }
+    if (data.size() != bytes) {
+      return fail(LoadFailure{label + "the file has " + std::to_string(data.size()) +
+                              " bytes; its dims and data_type need " + std::to_string(bytes)});
+    }
+    state.first_bytes = std::make_shared<const std::string>(std::move(data));
   }
   return {};
 }
@@ -136,10 +165,11 @@ struct Warmed {
   WarmUpReport report;
 };
 
-// As many instances as the configuration says.
+// As many instances as the configuration says. With sequences, their tensors are the runtime's too.
 Result<Warmed, WarmUpFailure> warm(const LoadPorts& ports, ports::ModelRuntime& runtime,
-                                   const ModelConfig& config, const WarmUpOptions& options,
+                                   const ModelConfig& served, const WarmUpOptions& options,
                                    ports::Cancellation& cancellation) {
+  const ModelConfig config = with_sequence_tensors(served);
   auto instances = make_instances(runtime, config, cancellation);
   if (!instances.has_value()) {
     return fail(WarmUpFailure{WarmUpFailure::Kind::kSample, instances.error().message});
@@ -182,6 +212,7 @@ Result<OpenedVersion, LoadFailure> open_version(const LoadPorts& ports,
     opened.config = derive_config(request.model.name, opened.runtime->signature());
   }
   BATON_TRY(read_labels(ports, request, opened.config));
+  BATON_TRY(read_first_states(ports, request, opened.config));
   BATON_ASSIGN(opened.warmup_files, read_warmup_files(ports, request, opened.config));
   return opened;
 }

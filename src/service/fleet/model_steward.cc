@@ -15,6 +15,11 @@ void combine(ports::EngineStats& counts, const ports::EngineStats& other, Combin
   for (size_t i = 0; i < counts.batch_sizes.size(); ++i) {
     counts.batch_sizes[i] = combine(counts.batch_sizes[i], other.batch_sizes[i]);
   }
+  if (!other.sequences) return;
+  if (!counts.sequences) counts.sequences.emplace();
+  counts.sequences->begun = combine(counts.sequences->begun, other.sequences->begun);
+  counts.sequences->idle_ended = combine(counts.sequences->idle_ended, other.sequences->idle_ended);
+  counts.sequences->lost_steps = combine(counts.sequences->lost_steps, other.sequences->lost_steps);
 }
 
 Refusal shutting_down() {
@@ -352,6 +357,7 @@ void ModelSteward::retire(int64_t version, std::shared_ptr<ports::EnginePort> en
   };
   count(so_far, std::plus<>());
   directory_.publish();
+  engine->expect_no_more();
   ++leaving_;
   retirement_.retire(std::move(engine),
                      [this, version, so_far, count](const ports::EngineStats& in_all) {

@@ -114,6 +114,29 @@ Result<void, Refusal> order_inputs(InferRequest& request, const ModelConfig& con
   return {};
 }
 
+// A step of a sequence is one row, so that steps of several sequences share a batch.
+Result<void, Refusal> check_sequence(const InferRequest& request, const ModelConfig& config) {
+  const SequenceStep& step = request.sequence;
+  const std::string model = "model \"" + config.name + "\"";
+  if (!config.sequences) {
+    return fail(invalid(model + " keeps no sequences: sequence_id, sequence_start and sequence_end "
+                                "have no meaning for it"));
+  }
+  if (!step.id.given()) {
+    return fail(invalid(model + " keeps sequences: the request needs a sequence_id, an integer "
+                                "above 0 or a text"));
+  }
+  for (const SequenceControl& control : config.sequences->controls) {
+    if (control.kind != SequenceControl::Kind::kCorrelationId) continue;
+    if (auto element = correlation_element(step.id, control); !element.has_value()) {
+      return fail(std::move(element).error());
+    }
+  }
+  if (request.items == 1) return {};
+  return fail(invalid("the request's batch size is " + std::to_string(request.items) +
+                      "; a request of a sequence has 1"));
+}
+
 }  // namespace
 
 Result<void, Refusal> fit_to_model(InferRequest& request, const ModelConfig& config) {
@@ -123,6 +146,7 @@ Result<void, Refusal> fit_to_model(InferRequest& request, const ModelConfig& con
   if (config.batches() && !request.inputs.empty()) {
     BATON_ASSIGN(request.items, batch_rows(request, config));
   }
+  if (config.sequences || request.sequence.given()) BATON_TRY(check_sequence(request, config));
   for (Tensor& input : request.inputs) {
     const auto spec = std::ranges::find(config.inputs, input.name, &TensorSpec::name);
     if (spec->reshape) input.shape = runtime_shape(*spec, input.shape, config.batches());

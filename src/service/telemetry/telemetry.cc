@@ -140,6 +140,21 @@ void write_own_families(Writer& writer, const std::vector<Totals>& models) {
   write_each(writer, models, [](const Totals& t) { return t.engine.running_calls; });
 }
 
+// Of models that keep sequences alone.
+void write_sequence_families(Writer& writer, const std::vector<Totals>& models) {
+  const auto each = [&](std::string_view name, uint64_t ports::SequenceStats::* which) {
+    family(writer, name);
+    for (const Totals& totals : models) {
+      if (totals.engine.sequences) writer.sample(totals.labels(), *totals.engine.sequences.*which);
+    }
+  };
+  each("baton_sequences_live", &ports::SequenceStats::live);
+  each("baton_sequences_begun_total", &ports::SequenceStats::begun);
+  each("baton_sequences_idle_ended_total", &ports::SequenceStats::idle_ended);
+  each("baton_sequence_steps_lost_total", &ports::SequenceStats::lost_steps);
+  each("baton_sequence_state_bytes", &ports::SequenceStats::state_bytes);
+}
+
 void write_triton_families(Writer& writer, const std::vector<Totals>& models) {
   const auto ok = static_cast<size_t>(EndReason::kOk);
   family(writer, "nv_inference_request_success");
@@ -230,6 +245,13 @@ ports::EngineStats engine_stats(const ports::Directory& directory, const std::st
   stats.executions += now.executions;
   stats.executed_items += now.executed_items;
   for (size_t i = 0; i < stats.batch_sizes.size(); ++i) stats.batch_sizes[i] += now.batch_sizes[i];
+  if (now.sequences) {
+    const ports::SequenceStats before = stats.sequences.value_or(ports::SequenceStats());
+    stats.sequences = now.sequences;
+    stats.sequences->begun += before.begun;
+    stats.sequences->idle_ended += before.idle_ended;
+    stats.sequences->lost_steps += before.lost_steps;
+  }
   return stats;
 }
 
@@ -320,6 +342,7 @@ void Telemetry::render_models(Writer& writer, const ports::Directory& directory)
     models.push_back(std::move(totals));
   }
   write_own_families(writer, models);
+  write_sequence_families(writer, models);
   write_triton_families(writer, models);
   write_policy_families(writer, models);
 }
