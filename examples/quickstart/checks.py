@@ -13,6 +13,7 @@ import picture
 import speech
 
 SENTENCE = "Good morning. Please tell me when the next train to the sea leaves."
+SEQUENCE = 7  # its id
 REQUESTS = 64
 ROUNDS = 5
 
@@ -65,6 +66,8 @@ def check_speech(report, over_http, over_grpc, out):
     report.check(none == 0, f"speech in {none:.0%} of {len(silent)} frames of silence (none expected)")
     again = speech.Listener(over_grpc.infer).probabilities(spoken)
     report.check(numpy.array_equal(heard, again), f"the same probabilities over {over_grpc.name}, bit for bit")
+    kept = speech.Listener(over_grpc.infer).streamed(spoken, SEQUENCE)
+    report.check(numpy.array_equal(heard, kept), "the same as a sequence, with its state on the server, bit for bit")
 
 
 def check_files(report, over_http, over_grpc, folder, labels_file):

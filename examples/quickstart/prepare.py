@@ -93,7 +93,9 @@ def write_ocr(wheels, models):
 
 def main():
     wheels, models = (pathlib.Path(word) for word in sys.argv[1:3])
-    write(models / "silero_vad/1/model.onnx", member(wheels, "silero_vad-*.whl", SILERO))
+    for name in ("silero_vad", "silero_vad_stream"):
+        write(models / name / "1/model.onnx", member(wheels, "silero_vad-*.whl", SILERO))
+    write(models / "silero_vad_stream/config.pbtxt", (CONFIGS / "silero_vad_stream.pbtxt").read_bytes())
     write(models / "magika/1/model.onnx", member(wheels, "magika-*.whl", MAGIKA + "model.onnx"))
     settings = json.loads(member(wheels, "magika-*.whl", MAGIKA + "config.min.json"))
     labels = "\n".join(settings["target_labels_space"]) + "\n"

@@ -38,6 +38,15 @@ def silence(seconds):
     return random.standard_normal(int(seconds * RATE), dtype=numpy.float32) * numpy.float32(0.0005)
 
 
+def frames(samples):
+    """What the model sees of each frame, but for its state."""
+    context = numpy.zeros(CONTEXT, dtype=numpy.float32)
+    for start in range(0, len(samples) - FRAME + 1, FRAME):
+        window = numpy.concatenate([context, samples[start : start + FRAME]])
+        context = window[-CONTEXT:]
+        yield {"input": window[numpy.newaxis, :], "sr": numpy.array(RATE, dtype=numpy.int64)}
+
+
 @dataclasses.dataclass
 class Listener:
     """Streams samples through the model. `infer(model, inputs)` returns {output: array}."""
@@ -46,19 +55,21 @@ class Listener:
 
     def probabilities(self, samples):
         state = numpy.zeros((2, 1, 128), dtype=numpy.float32)
-        context = numpy.zeros(CONTEXT, dtype=numpy.float32)
         result = []
-        for start in range(0, len(samples) - FRAME + 1, FRAME):
-            window = numpy.concatenate([context, samples[start : start + FRAME]])
-            inputs = {
-                "input": window[numpy.newaxis, :],
-                "state": state,
-                "sr": numpy.array(RATE, dtype=numpy.int64),
-            }
-            outputs = self.infer("silero_vad", inputs)
+        for inputs in frames(samples):
+            outputs = self.infer("silero_vad", inputs | {"state": state})
             result.append(float(outputs["output"][0, 0]))
             state = outputs["stateN"]
-            context = window[-CONTEXT:]
+        return numpy.array(result, dtype=numpy.float32)
+
+    def streamed(self, samples, sequence):
+        """The same as one sequence, whose state stays on the server."""
+        windows = list(frames(samples))
+        result = []
+        for index, inputs in enumerate(windows):
+            outputs = self.infer("silero_vad_stream", inputs, sequence_id=sequence, sequence_start=index == 0,
+                                 sequence_end=index == len(windows) - 1)
+            result.append(float(outputs["output"][0, 0]))
         return numpy.array(result, dtype=numpy.float32)
 
 

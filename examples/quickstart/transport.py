@@ -32,8 +32,8 @@ class Http:
     def _arrays(self, result):
         return {item["name"]: result.as_numpy(item["name"]) for item in result.get_response()["outputs"]}
 
-    def infer(self, model, arrays):
-        return self._arrays(self.client.infer(model, _inputs(tritonclient.http, arrays)))
+    def infer(self, model, arrays, **more):
+        return self._arrays(self.client.infer(model, _inputs(tritonclient.http, arrays), **more))
 
     def infer_many(self, model, many):
         """All requests at once; results in the order of the requests.
@@ -59,9 +59,9 @@ class Grpc:
     def _arrays(self, result):
         return {item.name: result.as_numpy(item.name) for item in result.get_response().outputs}
 
-    def infer(self, model, arrays):
+    def infer(self, model, arrays, **more):
         inputs = _inputs(tritonclient.grpc, arrays)
-        return self._arrays(self.client.infer(model, inputs, client_timeout=TIMEOUT_S))
+        return self._arrays(self.client.infer(model, inputs, client_timeout=TIMEOUT_S, **more))
 
     def infer_many(self, model, many):
         done = queue.Queue()
