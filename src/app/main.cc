@@ -11,6 +11,7 @@
 #include "app/config_file.h"
 #include "app/infer_command.h"
 #include "app/models_command.h"
+#include "app/optimize_command.h"
 #include "app/server.h"
 #include "app/sim_command.h"
 #include "base/json_writer.h"
@@ -168,6 +169,33 @@ void add_infer_flags(CLI::App& command, InferOptions& options) {
       ->envname("BATON_API_KEY");
 }
 
+void add_optimize_flags(CLI::App& command, OptimizeOptions& options, ConfigFlags& flags) {
+  command.add_option("model", options.model, "Its name")->required();
+  command.add_option("repository", flags.repositories, "Folders of models");
+  command.add_option("-c,--config", flags.file, "Configuration file (YAML) that names them");
+  command.add_option("--to", options.kind, "fp16, or int8: matrices, dynamically")
+      ->required()
+      ->check(CLI::IsMember({"fp16", "int8"}));
+  command.add_option("--model-version", options.version, "A version (the highest)")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--inputs", options.inputs,
+                     "Recorded inputs: a folder of .npz files, each a request");
+  command
+      .add_option("--shape", options.shapes,
+                  "Without them, whole shape of an input: name=1,3,224,224; without it open "
+                  "dimensions are 1")
+      ->allow_extra_args(false);
+  command
+      .add_option("--max-difference", options.most_difference,
+                  "Make nothing when an output differs by more, as a share of its largest value")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--out", options.out, "A repository for what is made (the model's own)");
+  command.add_option("--python", options.python, "A Python with onnx and onnxruntime")
+      ->envname("BATON_PYTHON");
+  command.add_option("--seed", options.seed, "Of inputs that are made up");
+  command.add_flag("--replace", options.replace, "What was made before may go");
+}
+
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 
@@ -186,6 +214,13 @@ int serve(const ConfigFlags& flags, const std::string& ports_file) {
 int check(const ConfigFlags& flags, bool as_json) {
   const auto config = configuration(flags);
   return config.has_value() ? run_check(*config, as_json) : complain(config.error(), kUsage);
+}
+
+int optimize(OptimizeOptions options, const ConfigFlags& flags) {
+  const auto config = configuration(flags);
+  if (!config.has_value()) return complain(config.error(), kUsage);
+  options.repositories = config->repositories;
+  return run_optimize(options);
 }
 
 int version(bool as_json) {
@@ -272,6 +307,7 @@ class CommandLine {
   }
   void add_serving();
   void add_clients();
+  void add_offline();
   void add_simulation();
   void add_descriptions();
   [[nodiscard]] bool as_json() const { return output_ == "json"; }
@@ -283,6 +319,7 @@ class CommandLine {
   std::string ports_file_;
   ModelsOptions models_;
   InferOptions infer_;
+  OptimizeOptions optimize_;
   BenchOptions bench_;
   SimOptions sim_;
   std::string file_;
@@ -296,6 +333,7 @@ CommandLine::CommandLine() {
   app_.fallthrough();
   add_serving();
   add_clients();
+  add_offline();
   add_simulation();
   add_descriptions();
   app_.footer("Exit status: 0 done; 1 failed; 2 the command line or the configuration is wrong.");
@@ -346,6 +384,19 @@ void CommandLine::add_clients() {
       "Prints each output's name, type, shape and first elements; with `--output json` what the "
       "server answers. Exit status: 0 answered; 1 the server refuses or does not answer, or the "
       "outputs cannot be saved; 2 an option or a file is wrong.");
+}
+
+void CommandLine::add_offline() {
+  CLI::App* command = add(app_, "optimize", "Make a smaller or faster form of a model", [this] {
+    optimize_.as_json = as_json();
+    return optimize(optimize_, flags_);
+  });
+  add_optimize_flags(*command, optimize_, flags_);
+  command->footer(
+      "Makes the model MODEL_fp16 or MODEL_int8 by ONNX Runtime's own tools and prints size, speed "
+      "and accuracy beside the original's, on one CPU thread. Inputs and outputs keep their types; "
+      "the original is not touched. Exit status: 0 made; 1 it cannot be made, or differs too much; "
+      "2 an option or a file is wrong.");
 }
 
 void CommandLine::add_simulation() {

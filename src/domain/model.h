@@ -140,6 +140,9 @@ struct ModelConfig {
   VersionPolicy version_policy;
   uint32_t instance_count = 1;
   BatchingConfig batching;
+  // Of floating-point outputs, between a batch and single runs, where it is more than their type's:
+  // |a - b| <= it * (1 + max(|a|, |b|)).
+  double batch_tolerance = 0;
   std::optional<SequenceConfig> sequences;  // absent: requests stand alone
   std::vector<WarmupSample> warmups;
   RuntimeOptions runtime;

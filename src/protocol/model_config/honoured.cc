@@ -53,10 +53,10 @@ constexpr std::array<std::string_view, 33> kHonoured = {
     "model_warmup",
 };
 
-// Parameters that become session options.
-constexpr std::array<std::string_view, 5> kParameters = {"intra_op_thread_count",
-                                                         "inter_op_thread_count", "execution_mode",
-                                                         "enable_mem_arena", "enable_mem_pattern"};
+// Parameters that become session options, and one of ours.
+constexpr std::array<std::string_view, 6> kParameters = {
+    "batch_tolerance", "intra_op_thread_count", "inter_op_thread_count",
+    "execution_mode",  "enable_mem_arena",      "enable_mem_pattern"};
 
 bool covered(std::string_view path) {
   return std::ranges::any_of(kHonoured, [&](std::string_view honoured) {

@@ -113,6 +113,18 @@ TEST(ModelConfig, RefusesByPathWhatIsNotHonoured) {
             std::string::npos);
 }
 
+TEST(ModelConfig, ReadsHowFarABatchMayDiffer) {
+  const auto with = [](const std::string& value) {
+    return "parameters { key: 'batch_tolerance' value { string_value: '" + value + "' } }";
+  };
+  const auto parsed = parse_model_config(with("0.02"), Unsupported::kRefuse);
+  ASSERT_TRUE(parsed.has_value());
+  EXPECT_EQ(parsed->config.batch_tolerance, 0.02);
+  for (const char* value : {"", "-1", "2", "nan", "0.1x"}) {
+    EXPECT_NE(error_of(with(value)).find("batch_tolerance"), std::string::npos) << value;
+  }
+}
+
 TEST(ModelConfig, ReadsSequencesAndWritesThemBack) {
   constexpr std::string_view kText =
       "max_batch_size: 4 sequence_batching { max_sequence_idle_microseconds: 5000 "

@@ -196,6 +196,19 @@ Result<int, LoadFailure> read_int(const std::string& key, const std::string& tex
   return value;
 }
 
+Result<double, LoadFailure> read_batch_tolerance(const inference::ModelConfig& proto) {
+  const auto found = proto.parameters().find("batch_tolerance");
+  if (found == proto.parameters().end()) return 0.0;
+  const std::string& text = found->second.string_value();
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0 && value <= 1)) {
+    return fail(
+        wrong("parameters.batch_tolerance is \"" + text + "\"; expected a number from 0 to 1"));
+  }
+  return value;
+}
+
 Result<RuntimeOptions, LoadFailure> read_runtime(const inference::ModelConfig& proto) {
   RuntimeOptions options;
   for (const auto& [key, value] : proto.parameters()) {
@@ -284,6 +297,7 @@ Result<ModelConfig, LoadFailure> to_domain(const inference::ModelConfig& proto) 
   BATON_ASSIGN(config.instance_count, read_instances(proto));
   BATON_ASSIGN(config.batching, read_batching(proto));
   BATON_TRY(read_sequences(proto, config));
+  BATON_ASSIGN(config.batch_tolerance, read_batch_tolerance(proto));
   BATON_ASSIGN(config.warmups, read_warmups(proto));
   BATON_ASSIGN(config.runtime, read_runtime(proto));
   BATON_ASSIGN(config.runtime.providers, read_providers(proto));

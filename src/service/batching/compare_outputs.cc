@@ -32,7 +32,7 @@ double number_at(const Tensor& tensor, size_t index) {
 }
 
 // Zero: compared exactly.
-double tolerance(DataType type) {
+double tolerance_of(DataType type) {
   switch (type) {
     case DataType::kFp16:
       return 1e-2;
@@ -53,17 +53,18 @@ bool close(double a, double b, double allowed) {
   return std::abs(a - b) <= allowed + allowed * std::max(std::abs(a), std::abs(b));
 }
 
-std::optional<std::string> tensor_difference(const Tensor& a, const Tensor& b) {
+std::optional<std::string> tensor_difference(const Tensor& a, const Tensor& b, double tolerance) {
   if (a.name != b.name || a.type != b.type || a.shape != b.shape) {
     return fmt::format("output '{}' is {} {} and {} {}", a.name, data_type_name(a.type),
                        shape_text(a.shape), data_type_name(b.type), shape_text(b.shape));
   }
-  const double allowed = tolerance(a.type);
-  if (allowed == 0) {
+  const double own = tolerance_of(a.type);
+  if (own == 0) {
     if (std::ranges::equal(a.data, b.data)) return std::nullopt;
     const auto at = std::ranges::mismatch(a.data, b.data).in1 - a.data.begin();
     return fmt::format("output '{}' differs at byte {}", a.name, at);
   }
+  const double allowed = std::max(own, tolerance);
   const size_t count = std::min(a.data.size(), b.data.size()) / element_size(a.type);
   for (size_t i = 0; i < count; ++i) {
     const double x = number_at(a, i);
@@ -76,12 +77,14 @@ std::optional<std::string> tensor_difference(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-std::optional<std::string> first_difference(const InferResult& a, const InferResult& b) {
+std::optional<std::string> first_difference(const InferResult& a, const InferResult& b,
+                                            double tolerance) {
   if (a.outputs.size() != b.outputs.size()) {
     return fmt::format("{} and {} outputs", a.outputs.size(), b.outputs.size());
   }
   for (size_t i = 0; i < a.outputs.size(); ++i) {
-    if (auto difference = tensor_difference(a.outputs[i], b.outputs[i])) return difference;
+    if (auto difference = tensor_difference(a.outputs[i], b.outputs[i], tolerance))
+      return difference;
   }
   return std::nullopt;
 }

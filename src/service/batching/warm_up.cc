@@ -85,12 +85,13 @@ std::optional<WarmUpFailure> check_batch(ports::RuntimeInstance& instance,
                     config.name, count, batch.error().message)};
   }
   for (size_t i = 0; i < count; ++i) {
-    const auto difference = first_difference(singles[i], batch->results[i]);
+    const auto difference = first_difference(singles[i], batch->results[i], config.batch_tolerance);
     if (!difference) continue;
     return WarmUpFailure{
         WarmUpFailure::Kind::kBatchDiffers,
         fmt::format("model '{}' answers item {} differently alone and in a batch of {}: {}. Its "
-                    "items are not independent: set max_batch_size: 0",
+                    "items are not independent: set max_batch_size: 0, or allow for it with the "
+                    "parameter batch_tolerance",
                     config.name, i, count, *difference)};
   }
   report.batch_checked = true;

@@ -221,6 +221,8 @@ InferResult floats(std::vector<float> values, DataType type = DataType::kFp32) {
 TEST(FirstDifference, AllowsWhatAnotherOrderOfSumsCosts) {
   EXPECT_FALSE(first_difference(floats({1000, NAN}), floats({1000.05F, NAN})));
   EXPECT_TRUE(first_difference(floats({1000}), floats({1000.5F})));
+  EXPECT_FALSE(first_difference(floats({1000}), floats({1000.5F}), 1e-3));
+  EXPECT_TRUE(first_difference(floats({1}), floats({NAN}), 1));
   EXPECT_TRUE(first_difference(floats({1}), floats({NAN})));
 }
 
