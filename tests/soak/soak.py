@@ -10,6 +10,7 @@ import contextlib
 import itertools
 import os
 import pathlib
+import signal
 import sys
 import tempfile
 import time
@@ -177,6 +178,7 @@ async def soak_it(running, folder, seed, seconds, rate):
 def main():
     seconds, rate = (float(os.environ.get(name, default)) for name, default in (
         ("SOAK_SECONDS", 600), ("SOAK_RATE", 120)))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the server ends with it
     seed = int(os.environ.get("SOAK_SEED") or time.time_ns() % 1_000_000)
     print(f"soak: {seconds:.0f} s, {rate:.0f}/s, seed {seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="baton-soak-") as place:

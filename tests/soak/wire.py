@@ -8,6 +8,7 @@ from kinds import STATUS, Refused
 
 ANSWER_S = 30
 HOST = "127.0.0.1"
+FREE_MAX = 24  # connections that wait for their next request: a burst leaves no more behind
 
 
 class Reply:
@@ -57,7 +58,7 @@ class Pool:
                 replies = [await read(reader) for _ in requests]
             keep = all(reply.headers.get("connection") != "close" for reply in replies)
         finally:
-            if keep:
+            if keep and len(self.free) < FREE_MAX:
                 self.free.append((reader, writer))
             else:
                 writer.close()
