@@ -368,6 +368,22 @@ def test_a_full_queue_names_its_limit(served, calls):
     assert "4" in refused.json()["error"], refused.body
 
 
+def test_after_an_overload_it_serves_as_before(served, calls):
+    # server#4662, server#3451, server#4880, server#5316: refused while it lasts, and no longer
+    def refused():
+        return served.metric("baton_requests_total", model="small_queue", end_reason="queue_full")
+    before, ran = refused(), runs_of(served, "small_queue")
+    with busy(served, "small_queue", 1.5):
+        for _ in range(300):
+            calls.send("small_queue")
+        server.wait_for(lambda: refused() - before >= 296, 10, "refusals")
+    statuses = [answer.status for answer in calls.read_all()]
+    assert statuses.count(200) == 4 and statuses.count(503) == 296
+    assert runs_of(served, "small_queue") - ran == 5
+    assert {served.infer("small_queue", infer_body()).status for _ in range(20)} == {200}
+    assert served.metric("inference_requests_in_flight", model="small_queue") == 0
+
+
 def test_each_priority_level_has_its_own_queue_limit(served, calls):
     with busy(served, "level_queues"):
         for _ in range(2):
