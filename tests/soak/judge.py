@@ -3,7 +3,7 @@
 import numpy
 
 BLOCK = 5  # samples of which the least counts: what is used for a moment is not kept
-GROWN_KIB_MAX = 6 * 1024  # over the last half, by the line through it; the allocator's arenas swing by some MiB
+GROWN_KIB_MAX = 4 * 1024  # over the last half, by the line through it; the allocator's arenas swing by some MiB
 GROWN_DESCRIPTORS_MAX, GROWN_THREADS_MAX = 20, 4  # clients come and go, instances too
 
 
