@@ -10,7 +10,7 @@ METRICS_PORT ?= $(if $(PORT),$(if $(filter 0,$(PORT)),0,$(shell expr $(PORT) + 2
 CI_STAGES = ./tools/ci --jobs $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap build run test fast bench fuzz format tidy clean
+.PHONY: help bootstrap build run test fast bench fuzz soak format tidy clean
 
 help: ## what can be made
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,10 @@ bench: ## print the figures that README.md states
 fuzz: ## each fuzz target for FUZZ_SECONDS (30)
 	@./tools/bootstrap build test
 	@$(CI_STAGES) fuzz
+
+soak: ## everything at once for SOAK_SECONDS (600): answers, memory and descriptors are checked
+	@./tools/bootstrap
+	@SOAK_SECONDS=$(or $(SOAK_SECONDS),600) $(CI_STAGES) soak
 
 format: ## rewrite C++ sources with clang-format
 	@./tools/bootstrap build test

@@ -36,6 +36,9 @@ struct LabelList {
   size_t longest = 0;  // bytes
 };
 
+// How a client lays out the pictures that an input takes; the server makes no use of it.
+enum class PictureFormat : uint8_t { kNone, kNhwc, kNchw };
+
 struct TensorSpec {
   std::string name{};
   DataType type = DataType::kFp32;
@@ -43,6 +46,7 @@ struct TensorSpec {
   std::optional<Shape>
       reshape{};  // what the runtime expects in place of dims (batch dimension aside)
   bool optional = false;
+  PictureFormat format = PictureFormat::kNone;  // of an input
   std::string label_file{};                   // of an output: below the model's folder; empty: none
   std::shared_ptr<const LabelList> labels{};  // of that file
   bool operator==(const TensorSpec&) const = default;

@@ -13,7 +13,7 @@ import pytest
 import tritonclient.grpc
 from tritonclient.utils import InferenceServerException
 
-from harness import load, models, raw_http, server
+from harness import flood, load, models, raw_http, server
 
 SIZE = 224  # of the matrices: one product takes longer than a hand-over between threads
 POLICY = "default_queue_policy { %s }"
@@ -368,6 +368,22 @@ def test_a_full_queue_names_its_limit(served, calls):
     assert "4" in refused.json()["error"], refused.body
 
 
+def test_after_an_overload_it_serves_as_before(served, calls):
+    # server#4662, server#3451, server#4880, server#5316: refused while it lasts, and no longer
+    def refused():
+        return served.metric("baton_requests_total", model="small_queue", end_reason="queue_full")
+    before, ran = refused(), runs_of(served, "small_queue")
+    with busy(served, "small_queue", 1.5):
+        for _ in range(300):
+            calls.send("small_queue")
+        server.wait_for(lambda: refused() - before >= 296, 10, "refusals")
+    statuses = [answer.status for answer in calls.read_all()]
+    assert statuses.count(200) == 4 and statuses.count(503) == 296
+    assert runs_of(served, "small_queue") - ran == 5
+    assert {served.infer("small_queue", infer_body()).status for _ in range(20)} == {200}
+    assert served.metric("inference_requests_in_flight", model="small_queue") == 0
+
+
 def test_each_priority_level_has_its_own_queue_limit(served, calls):
     with busy(served, "level_queues"):
         for _ in range(2):
@@ -474,29 +490,29 @@ def test_answers_keep_the_order_of_their_requests(make_server, tmp_path):
     calls.close()
 
 
-def test_a_low_level_does_not_starve(served, calls):
-    low = Calls(served)
-    high = raw_http.post("/v2/models/levels/infer", infer_body(priority=1, seconds=0.02))
-    with busy(served, "levels", 0.2):
-        low.send("levels", priority=3)
-        queued(served, "levels", 1)
-        for _ in range(2):
-            calls.send("levels", priority=1, seconds=0.02)
-    low.connections[0].socket.setblocking(False)
-    started, overtaken = time.monotonic(), 0
-    while time.monotonic() < started + 15:
-        for connection in calls.connections:
-            assert connection.read().status == 200
-            overtaken += 1
-            connection.send(high)
-        with contextlib.suppress(BlockingIOError):
-            assert low.connections[0].socket.recv(4096).startswith(b"HTTP/1.1 200")
+def serve_ageing(make_server, tmp_path, ageing):
+    flood.write(tmp_path / "repository")
+    settings = tmp_path / "baton.yaml"
+    settings.write_text(f"version: 1\nlimits: {{priority_ageing: {ageing}}}\n")
+    return make_server(tmp_path / "repository", arguments=("--config", settings))
+
+
+def test_a_low_level_waits_no_longer_than_its_bound(make_server, tmp_path):
+    # A round counts for the effect of priority only where its flood lasted; the bound holds in each.
+    running = serve_ageing(make_server, tmp_path, "250ms")
+    for _ in range(5):
+        made = flood.measure(running)
+        assert max(made.waits) <= made.bound_s(0.25), made
+        if made.lasted(0.25):
             break
     else:
-        pytest.fail(f"a low-level request waited for {overtaken} requests of a higher level")
-    assert overtaken > 4, "priority has an effect at all"
-    calls.read_all()
-    low.close()
+        pytest.fail("five floods ran dry")
+    assert made.overtaken > flood.FLOODERS, "priority has an effect at all"
+
+
+def test_without_ageing_a_low_level_waits_as_long_as_the_flood_lasts(make_server, tmp_path):
+    made = flood.measure(serve_ageing(make_server, tmp_path, "1h"), seconds=2.5)
+    assert max(made.waits) > made.bound_s(0.25), "what the test above would see of a starving request"
 
 
 def test_a_level_beyond_the_levels_is_invalid(served):

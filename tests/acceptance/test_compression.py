@@ -110,14 +110,10 @@ def test_a_bomb_costs_at_most_the_limit_and_nothing_after(served):  # server#876
     bomb = gzip.compress(bytes(500 << 20))
     assert len(bomb) < 600_000
     before = served.rss_mib()
-
-    def peak():
-        lines = open(f"/proc/{served.process.pid}/status").read().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
     for _ in range(5):
         answer = served.request(INFER, method="POST", body=bomb, headers={"Content-Encoding": "gzip"})
         assert answer.status == 413 and "limits.body" in answer.json()["error"]
-    assert peak() - before < BODY_MIB
+    assert served.peak_rss_mib() - before < BODY_MIB
     assert served.rss_mib() - before < BODY_MIB / 2
     assert served.infer("simple", PAIR).status == 200
     assert served.metric("baton_requests_total", model="simple", end_reason="ok") >= 1

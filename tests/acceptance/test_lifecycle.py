@@ -338,6 +338,36 @@ def test_the_first_request_is_as_fast_as_the_others(make_server, simple_models):
     assert times[0] < max(0.03, 10 * load.percentile(times, 50)), times[0]
 
 
+def test_the_first_grpc_call_after_idling_is_as_fast_as_the_others(make_server, simple_models):
+    # server#7187: fresh, and again after nothing was asked for a while; other programs can only add: the best of three
+    running = make_server(simple_models)
+    firsts, others = [], []
+    with tritonclient.grpc.InferenceServerClient(running.address("grpc")) as client:
+        assert client.is_server_live()  # the client's own connection
+        for _ in range(3):
+            for number in range(40):
+                started = time.monotonic()
+                client.infer("simple", PAIR_TENSORS)
+                (others if number else firsts).append(time.monotonic() - started)
+            idle_until = time.monotonic() + 2
+            server.wait_for(lambda idle_until=idle_until: time.monotonic() > idle_until, 5, "two idle seconds")
+    assert min(firsts) < max(0.03, 5 * load.percentile(others, 50)), (firsts, load.percentile(others, 50))
+
+
+@pytest.mark.parametrize("more, pool", [("", 0), ('parameters { key: "intra_op_thread_count" '
+                                                  'value { string_value: "2" } }', 1)])
+def test_an_instance_has_one_thread_unless_more_are_asked_for(make_server, tmp_path, more, pool):
+    # server#7213, server#2265, onnxruntime_backend#245: instances do not take all cores each
+    models.write(tmp_path / "models", "m", models.slow(2), models.batching_config(
+        4, extra=f"instance_group [ {{ count: 4 kind: KIND_CPU }} ] {more}"))
+    running = make_server(tmp_path / "models")
+    body = raw_http.infer_body([("X", "FP32", [1, 4], [1.0] * 4)])
+    assert {running.infer("m", body).status for _ in range(8)} == {200}
+    names = [path.read_text().strip() for path in pathlib.Path(f"/proc/{running.process.pid}/task").glob("*/comm")]
+    assert sorted(name for name in names if name.startswith("m#")) == ["m#0", "m#1", "m#2", "m#3"]
+    assert names.count("baton-ort") == pool, names
+
+
 def test_memory_stays_flat_while_shapes_change(make_server, tmp_path):
     # model_server#2102: a new shape with every request
     models.write(tmp_path / "models", "dynamic", models.affine([-1, -1, -1]))

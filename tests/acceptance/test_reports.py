@@ -29,7 +29,7 @@ def test_every_test_named_exists():
             if "::" in place:
                 file, test = place.split("::")
                 assert f"def {test}(" in (FOLDER / file).read_text(encoding="utf-8"), f"{name}: {place}"
-            elif place.endswith(".cc"):
+            elif place.endswith((".cc", "_bench.py")):
                 assert (ROOT / place).exists(), f"{name}: {place}"
 
 

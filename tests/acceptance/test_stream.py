@@ -2,6 +2,8 @@
 
 import asyncio
 import queue
+import random
+import time
 
 import grpc
 import numpy
@@ -77,3 +79,32 @@ def test_the_requests_of_a_stream_that_is_given_up_end(general):
             list(call)
     server.wait_for(lambda: general.metric("inference_requests_in_flight") == 0, 10, "no work in flight")
     assert general.metric(ended, model="simple", reason="CANCELED") >= before
+
+
+def test_closing_a_stream_at_any_moment_breaks_nothing(general):
+    # server#6576: the client closes while answers are under way
+    generator = random.Random(11)
+    for count in range(60):
+        with tritonclient.grpc.InferenceServerClient(general.address("grpc")) as client:
+            answers = queue.Queue()
+            client.start_stream(lambda result, error, answers=answers: answers.put(result))
+            for number in range(30):
+                client.async_stream_infer("slow" if number == 20 else "simple",
+                                          slow_inputs() if number == 20 else inputs(number))
+            until = time.monotonic() + generator.random() * 0.03
+            while time.monotonic() < until:
+                try:
+                    answers.get(timeout=max(until - time.monotonic(), 0.0001))
+                except queue.Empty:
+                    break
+            client.stop_stream(cancel_requests=count % 2 == 0)
+    assert general.process.poll() is None
+    server.wait_for(lambda: general.metric("inference_requests_in_flight") == 0, 10, "no work in flight")
+    with tritonclient.grpc.InferenceServerClient(general.address("grpc")) as client:
+        assert client.infer("simple", inputs(3)).as_numpy("OUTPUT0")[0, 0] == 4
+
+
+def slow_inputs():
+    tensor = tritonclient.grpc.InferInput("X", [1, 4], "FP32")
+    tensor.set_data_from_numpy(numpy.ones((1, 4), numpy.float32))
+    return [tensor]

@@ -188,7 +188,7 @@ def stage_quickstart(run):
 
 def stage_pytest(run):
     """acceptance and integration tests against the release build"""
-    folders = [name for name in ("tests/acceptance", "tests/integration")
+    folders = [name for name in ("tests/acceptance", "tests/integration", "tests/soak")
                if any((run.root / name).rglob("test_*.py"))]
     if not folders:
         raise Skip("no acceptance tests yet")
@@ -197,6 +197,18 @@ def stage_pytest(run):
     run.count(*count_python(output))
     if status not in (0, 5):
         raise Failure("acceptance or integration tests failed (above)")
+
+
+def stage_soak(run):
+    """everything at once for SOAK_SECONDS: answers, memory, descriptors"""
+    run.build("release", "baton")
+    seconds = os.environ.get("SOAK_SECONDS", "120")
+    status, output = run.tap(run.root / ".cache/venv-test/bin/python", "tests/soak/soak.py", SOAK_SECONDS=seconds)
+    closing = re.search(r"^(\d+) passed, (\d+) failed$", output, re.MULTILINE)
+    if closing:
+        run.count(int(closing.group(1)), int(closing.group(2)))
+    if status != 0 or not closing:
+        raise Failure("the soak found something (above)")
 
 
 def stage_asan(run):
@@ -249,10 +261,12 @@ def stage_bench_smoke(run):
     targets = programs(run.root / "build/release/bench", "_bench")
     if not targets:
         raise Skip("no benchmarks yet")
-    for target in targets:
-        print(f"   {target.name}", flush=True)
-        run.command(target, "--benchmark_min_time=0.001", BATON_BENCH_SMOKE="1",
-                    sentence=f"the benchmark {target.name} failed (above)")
+    python = run.root / ".cache/venv-test/bin/python"
+    commands = [(target.name, [target, "--benchmark_min_time=0.001"]) for target in targets]
+    commands += [(script.name, [python, script]) for script in sorted(run.root.glob("bench/*_bench.py"))]
+    for name, words in commands:
+        print(f"   {name}", flush=True)
+        run.command(*words, BATON_BENCH_SMOKE="1", sentence=f"the benchmark {name} failed (above)")
         run.count(1, 0)
 
 
@@ -280,6 +294,7 @@ STAGES = {
     "symbols": stage_symbols,
     "quickstart": stage_quickstart,
     "pytest": stage_pytest,
+    "soak": stage_soak,
     "asan": stage_asan,
     "tsan": stage_tsan,
     "fuzz": stage_fuzz,
@@ -291,7 +306,8 @@ _TEST = _FAST + ["release", "symbols", "quickstart", "pytest"]
 SUITES = {
     "fast": _FAST + ["unit"],
     "test": _TEST,
-    "ci": _TEST + ["tidy", "asan", "tsan", "fuzz", "bench-smoke"],
+    "ci": _TEST + ["soak", "tidy", "asan", "tsan", "fuzz", "bench-smoke"],
     "bench": ["bench"],
     "fuzz": ["fuzz"],
+    "soak": ["soak"],
 }

@@ -72,6 +72,18 @@ void set_version_policy(const VersionPolicy& policy, inference::ModelVersionPoli
   }
 }
 
+inference::ModelInput::Format format_of(PictureFormat format) {
+  switch (format) {
+    case PictureFormat::kNhwc:
+      return inference::ModelInput::FORMAT_NHWC;
+    case PictureFormat::kNchw:
+      return inference::ModelInput::FORMAT_NCHW;
+    case PictureFormat::kNone:
+      break;
+  }
+  return inference::ModelInput::FORMAT_NONE;
+}
+
 inference::ModelConfig to_proto(const ModelConfig& config) {
   inference::ModelConfig proto;
   proto.set_name(config.name);
@@ -83,6 +95,7 @@ inference::ModelConfig to_proto(const ModelConfig& config) {
     inference::ModelInput& input = *proto.add_input();
     set_tensor(spec, input);
     input.set_optional(spec.optional);
+    input.set_format(format_of(spec.format));
   }
   for (const TensorSpec& spec : config.outputs) {
     inference::ModelOutput& output = *proto.add_output();
@@ -118,6 +131,9 @@ void write_tensor(JsonWriter& json, const TensorSpec& spec) {
     json.end_array().end_object();
   }
   if (spec.optional) json.field("optional", true);
+  if (spec.format != PictureFormat::kNone) {
+    json.field("format", inference::ModelInput::Format_Name(format_of(spec.format)));
+  }
   if (!spec.label_file.empty()) json.field("label_filename", spec.label_file);
   json.end_object();
 }

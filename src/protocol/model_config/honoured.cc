@@ -17,7 +17,7 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 
 // Everything below these paths is read. "*" stands for a map's keys.
-constexpr std::array<std::string_view, 33> kHonoured = {
+constexpr std::array<std::string_view, 34> kHonoured = {
     "name",
     "platform",
     "backend",
@@ -28,6 +28,7 @@ constexpr std::array<std::string_view, 33> kHonoured = {
     "input.dims",
     "input.reshape",
     "input.optional",
+    "input.format",
     "output.name",
     "output.data_type",
     "output.dims",

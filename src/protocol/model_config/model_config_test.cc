@@ -43,6 +43,18 @@ TEST(ModelConfig, ReadsWhatIsHonoured) {
   EXPECT_EQ(config.warmups[0].batch_size, 2U);
 }
 
+TEST(ModelConfig, ShowsThePictureFormatOfAnInput) {
+  auto parsed = parse_model_config(
+      "input { name: 'x' data_type: TYPE_FP32 format: FORMAT_NHWC dims: [ 2, 2, 3 ] }",
+      Unsupported::kRefuse);
+  ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
+  EXPECT_EQ(parsed->config.inputs[0].format, PictureFormat::kNhwc);
+  encode_model_config(parsed->config);
+  EXPECT_NE(parsed->config.json.find(R"("format":"FORMAT_NHWC")"), std::string::npos);
+  EXPECT_EQ(error_of("input { name: 'x' data_type: TYPE_FP32 format: FORMAT_NCHW dims: [ 2 ] }"),
+            "config.pbtxt: input \"x\" has 1 dims; FORMAT_NCHW takes 3");
+}
+
 std::vector<ExecutionProvider> providers_of(const std::string& text) {
   const auto parsed = parse_model_config(text, Unsupported::kRefuse);
   EXPECT_TRUE(parsed.has_value()) << parsed.error().message;

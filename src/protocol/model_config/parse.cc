@@ -71,6 +71,17 @@ Result<TensorSpec, LoadFailure> read_tensor(const Proto& proto, const std::strin
   return spec;
 }
 
+// For the model's clients, which read it from the configuration.
+Result<PictureFormat, LoadFailure> read_format(const inference::ModelInput& proto) {
+  if (proto.format() == inference::ModelInput::FORMAT_NONE) return PictureFormat::kNone;
+  if (proto.dims_size() != 3) {
+    return fail(wrong("input \"" + proto.name() + "\" has " + std::to_string(proto.dims_size()) +
+                      " dims; " + inference::ModelInput::Format_Name(proto.format()) + " takes 3"));
+  }
+  return proto.format() == inference::ModelInput::FORMAT_NHWC ? PictureFormat::kNhwc
+                                                              : PictureFormat::kNchw;
+}
+
 template <class Protos>
 Result<std::vector<TensorSpec>, LoadFailure> read_tensors(const Protos& protos,
                                                           const std::string& side) {
@@ -81,7 +92,10 @@ Result<std::vector<TensorSpec>, LoadFailure> read_tensors(const Protos& protos,
     if (!names.insert(spec.name).second) {
       return fail(wrong(side + " \"" + spec.name + "\" stands twice"));
     }
-    if constexpr (requires { proto.optional(); }) spec.optional = proto.optional();
+    if constexpr (requires { proto.optional(); }) {
+      spec.optional = proto.optional();
+      BATON_ASSIGN(spec.format, read_format(proto));
+    }
     if constexpr (requires { proto.label_filename(); }) spec.label_file = proto.label_filename();
     specs.push_back(std::move(spec));
   }

@@ -280,7 +280,7 @@ void ModelSteward::fail_model(const LoadFailure& failure) {
     directory_.publish();
   }
   finish(fail(Refusal{
-      EndReason::kInvalid, "model \"" + name_ + "\" is not loaded: " + failure.message, {}}));
+      EndReason::kInvalid, "failed to load model \"" + name_ + "\": " + failure.message, {}}));
 }
 
 // Every version that was to load has, or has failed.
@@ -302,7 +302,7 @@ void ModelSteward::settle() {
   if (failures.empty()) return finish({});
   std::string why;
   for (const std::string& failure : failures) why += (why.empty() ? "" : "; ") + failure;
-  finish(fail(Refusal{EndReason::kInvalid, "model \"" + name_ + "\" is not loaded: " + why, {}}));
+  finish(fail(Refusal{EndReason::kInvalid, "failed to load model \"" + name_ + "\": " + why, {}}));
 }
 
 void ModelSteward::unload() {

@@ -68,7 +68,7 @@ Result<Gateway::ModelPtr, Refusal> Gateway::find_model(const std::string& name,
   }
   const auto entry = current.models.find(name);
   if (entry == current.models.end()) {
-    return fail(Refusal{EndReason::kNotFound, "unknown model \"" + name + "\"", {}});
+    return fail(Refusal{EndReason::kNotFound, "Request for unknown model \"" + name + "\"", {}});
   }
   const auto& versions = entry->second->versions;
   if (version) {

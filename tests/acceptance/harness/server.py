@@ -226,6 +226,9 @@ class Server:
     def rss_mib(self):
         return self._status_number("VmRSS") / 1024
 
+    def peak_rss_mib(self):
+        return self._status_number("VmHWM") / 1024
+
     def threads(self):
         return self._status_number("Threads")
 
