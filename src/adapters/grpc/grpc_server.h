@@ -45,7 +45,8 @@ struct GrpcServerOptions {
 struct GrpcWorker {
   transport::WorkerLoop* loop = nullptr;
   ports::InferenceFront* front = nullptr;  // on the loop
-  // Reads large messages, so that the worker's other calls need not wait; null: the worker does.
+  // Reads, expands and compresses large messages, so that the worker's other calls need not wait;
+  // null: the worker does.
   ports::JobRunner* readers = nullptr;
 };
 
