@@ -12,7 +12,8 @@ Call::Call(const CallContext& context, CallSink& sink, StreamId stream,
       head_(std::move(head)),
       arrival_(context.clock.now()),
       answer_encoding_(adapters::grpc_api::answer_encoding(head_->metadata)),
-      caller_(caller_of(head_->metadata, peer)) {}
+      caller_(caller_of(head_->metadata, peer)),
+      headers_(forwarded(head_->metadata, context.forward_headers)) {}
 
 RequestContext Call::request_context() const {
   RequestContext out;
@@ -21,6 +22,7 @@ RequestContext Call::request_context() const {
   out.bytes = request_bytes_;
   if (head_->timeout) out.deadline = arrival_ + *head_->timeout;
   add_names(head_->metadata, out);
+  out.headers = headers_;
   return out;
 }
 

@@ -59,6 +59,7 @@ struct CallContext {
   GrpcWorker worker;
   const ports::Clock& clock;
   size_t message_bytes_max = 0;
+  const HeaderPatterns& forward_headers;
   std::shared_ptr<ByteBudget> receiving;  // of messages that are not complete or not read yet
 };
 
@@ -121,6 +122,7 @@ class Call final : public std::enable_shared_from_this<Call> {
   const Instant arrival_;
   const Encoding answer_encoding_;
   const ports::Caller caller_;
+  const std::shared_ptr<const ForwardedHeaders> headers_;
   std::string request_;
   uint64_t request_bytes_ = 0;
   bool has_request_ = false;

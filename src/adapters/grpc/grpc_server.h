@@ -10,6 +10,7 @@
 #include "adapters/transport/worker_loop.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "domain/forwarded_headers.h"
 #include "ports/clock.h"
 #include "ports/inference_front.h"
 #include "ports/job_runner.h"
@@ -27,6 +28,8 @@ struct GrpcServerOptions {
   // Bytes of messages that are not complete, or not read yet, of all connections; above it a call
   // ends as overloaded. Requests that have been read are the front's to bound.
   uint64_t receiving_bytes_max = 1ULL << 30;
+
+  HeaderPatterns forward_headers{};  // of a call's metadata: kept with its requests
 
   Duration start_timeout = Duration::s(10);  // from connecting to the client's settings
   // In each window of a call's message at least so many bytes must arrive, else it ends.
