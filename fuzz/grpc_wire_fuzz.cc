@@ -26,6 +26,7 @@ constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 struct Call {
   bool half_closed = false;
   bool faulted = false;
+  bool encoded = false;
 };
 
 class Server {
@@ -53,6 +54,7 @@ class Server {
     SessionOptions options;
     options.streams_max = 20;
     options.metadata_bytes_max = 1000;
+    options.encodings = {"gzip"};
     options.message_limit = [](std::string_view) { return kMostMessage; };
     return options;
   }
@@ -66,6 +68,10 @@ class Server {
     if (event.kind == Kind::kCall) {
       BATON_CHECK(event.head != nullptr && calls_.emplace(event.stream, Call{}).second);
       BATON_CHECK(calls_.size() <= 20);
+      if (event.head->metadata.find("grpc-encoding") == "gzip") {
+        session_.set_answer_encoding(event.stream, "gzip");
+        calls_[event.stream].encoded = true;
+      }
       if (event.stream % 8 == 1) session_.finish(event.stream, {StatusCode::kInternal, "no\n"});
       return;
     }
@@ -75,6 +81,7 @@ class Server {
     switch (event.kind) {
       case Kind::kMessage:
         BATON_CHECK(!call.half_closed && !call.faulted && event.message.size() <= kMostMessage);
+        BATON_CHECK(call.encoded || !event.compressed);
         answer(event);
         break;
       case Kind::kHalfClose:
@@ -99,7 +106,7 @@ class Server {
     const auto kept = std::make_shared<const std::string>(event.message);
     std::vector<MessagePart> parts(1);
     parts.front() = {.text = "head", .view = *kept, .keep = kept};
-    session_.send(event.stream, std::move(parts));
+    session_.send(event.stream, std::move(parts), event.compressed);
     if (event.stream % 8 == 5) session_.finish(event.stream, {});
   }
 

@@ -103,6 +103,7 @@ class Server {
   std::unique_ptr<adapters::log::LogWriter> access_log_;
   std::unique_ptr<adapters::log::LogWriter> decision_log_;
   std::unique_ptr<service::AccessControl> access_;
+  HeaderPatterns forward_headers_;
   ByteBudget answers_;
   std::unique_ptr<adapters::SystemSharedMemory> shared_memory_;  // null: not offered
   service::Telemetry telemetry_;
@@ -185,6 +186,9 @@ Result<std::unique_ptr<adapters::log::LogWriter>, LoadFailure> open_log(const st
 
 Result<void, LoadFailure> Server::prepare() {
   BATON_TRY(load_access());
+  auto patterns = HeaderPatterns::parse(config().forward_headers);
+  if (!patterns.has_value()) return fail(LoadFailure{"forward_headers: " + patterns.error()});
+  forward_headers_ = *std::move(patterns);
   BATON_ASSIGN(access_log_, open_log("access", config().log.access));
   BATON_ASSIGN(decision_log_, open_log("decision", config().log.decisions));
   if (decision_log_) engines_.set_decision_log(*decision_log_);
@@ -221,7 +225,7 @@ void Server::make_workers() {
         WorkerPorts{clock_, *fleet_, telemetry_, &answers_, json_readers_.get(),
                     json_writers_.get(), fleet_.get(), access_.get(), access_log_.get(),
                     decision_log_ != nullptr, config().limits.max_body_bytes, shared_memory_.get(),
-                    &log_},
+                    &log_, forward_headers_.empty() ? nullptr : &forward_headers_},
         options));
   }
   std::vector<ports::DirectoryFollower*> followers;
@@ -247,6 +251,7 @@ Result<uint16_t, LoadFailure> Server::listen_grpc() {
   adapters::grpc_api::GrpcServerOptions options;
   options.address = config().listen.host;
   options.port = config().listen.grpc_port;
+  options.forward_headers = forward_headers_;
   options.message_bytes_max =
       static_cast<size_t>(std::min<uint64_t>(config().limits.max_body_bytes, INT32_MAX));
   options.connections_max = config().limits.max_connections;

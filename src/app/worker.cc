@@ -30,7 +30,7 @@ Worker::Worker(const WorkerPorts& ports, const service::GatewayOptions& options)
                 ports.answers, ports.shared_memory, ports.json_readers, ports.log_control},
                options),
       http_({gateway_, ports.clock, ports.telemetry, loop_, ports.access, ports.json_readers,
-             ports.json_writers, ports.body_bytes_max, ports.repository}),
+             ports.json_writers, ports.body_bytes_max, ports.repository, ports.forward_headers}),
       typed_(gateway_, ports.access, ports.repository) {}
 
 Worker::~Worker() {

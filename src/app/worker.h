@@ -31,6 +31,7 @@ struct WorkerPorts {
   uint64_t body_bytes_max = 0;
   ports::SharedMemory* shared_memory = nullptr;
   ports::LogControl* log_control = nullptr;
+  const HeaderPatterns* forward_headers = nullptr;  // null: none
 };
 
 // One gateway worker: its loop, its gateway and its fronts, on a thread of its own.

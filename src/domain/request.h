@@ -9,6 +9,7 @@
 
 #include "base/ids.h"
 #include "base/time.h"
+#include "domain/forwarded_headers.h"
 #include "domain/sequence.h"
 #include "domain/tensor.h"
 
@@ -45,6 +46,8 @@ struct RequestContext {
   uint32_t priority = 0;                // 0: the model's default level; 1 is the most urgent
   Duration predicted_cost;              // device time by the performance model; zero when unknown
   TraceContext trace;
+  // Of the client's headers those that the operator wants kept; null: none.
+  std::shared_ptr<const ForwardedHeaders> headers;
   uint64_t bytes = 0;  // of the request body, or of what it became in memory
 };
 

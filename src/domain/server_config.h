@@ -73,8 +73,9 @@ struct ServerConfig {
   LimitsConfig limits;
   ShutdownConfig shutdown;
   LogConfig log;
-  std::string api_keys_file;  // lines "KEY TENANT"; empty: everybody is let in
-  std::string state_file;     // SQLite; empty: nothing is kept
+  std::vector<std::string> forward_headers;  // that HeaderPatterns takes
+  std::string api_keys_file;                 // lines "KEY TENANT"; empty: everybody is let in
+  std::string state_file;                    // SQLite; empty: nothing is kept
   bool cpu_when_provider_missing = false;
   std::string ort_library;  // empty: searched beside the binary, then by the loader's rules
 };

@@ -85,7 +85,7 @@ def test_a_deadline_centuries_away_is_none(served):
 
 
 @pytest.mark.parametrize("name, more", [("timeout", literal(b"grpc-timeout", b"soon")),
-                                        ("encoding", literal(b"grpc-encoding", b"gzip")),
+                                        ("encoding", literal(b"grpc-encoding", b"br")),
                                         ("metadata", b"".join(literal(b"x-%d" % i, b"a" * 100) for i in range(130)))])
 def test_a_call_with_a_wrong_head_ends_alone(served, name, more):
     """Its connection serves on."""

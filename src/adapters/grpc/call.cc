@@ -11,7 +11,9 @@ Call::Call(const CallContext& context, CallSink& sink, StreamId stream,
       stream_(stream),
       head_(std::move(head)),
       arrival_(context.clock.now()),
-      caller_(caller_of(head_->metadata, peer)) {}
+      answer_encoding_(adapters::grpc_api::answer_encoding(head_->metadata)),
+      caller_(caller_of(head_->metadata, peer)),
+      headers_(forwarded(head_->metadata, context.forward_headers)) {}
 
 RequestContext Call::request_context() const {
   RequestContext out;
@@ -20,6 +22,7 @@ RequestContext Call::request_context() const {
   out.bytes = request_bytes_;
   if (head_->timeout) out.deadline = arrival_ + *head_->timeout;
   add_names(head_->metadata, out);
+  out.headers = headers_;
   return out;
 }
 
@@ -37,7 +40,41 @@ std::vector<MessagePart> message_of(std::string text) {
 
 void Call::write(std::vector<MessagePart> message, std::move_only_function<void(bool)> written) {
   written_ = std::move(written);
-  if (sink_ != nullptr) sink_->send(stream_, std::move(message));
+  dispatch(std::move(message), false);
+}
+
+// Compressed where the client takes that; much of it by a job, meanwhile the call is open.
+void Call::dispatch(std::vector<MessagePart> message, bool last) {
+  if (sink_ == nullptr) return;
+  size_t size = 0;
+  if (answer_encoding_ != Encoding::kIdentity) {
+    for (const MessagePart& part : message) size += part.text.size() + part.view.size();
+  }
+  if (size < kLeastCompressedAnswer) return dispatch_packed(std::move(message), {}, last);
+  if (worker().readers == nullptr || size <= kMostPackedOnWorker) {
+    auto packed = pack_message(answer_encoding_, message);
+    return dispatch_packed(std::move(message), std::move(packed), last);
+  }
+  worker().readers->run([self = shared_from_this(), message = std::move(message),
+                         last](ports::Cancellation&) mutable {
+    auto packed = pack_message(self->answer_encoding_, message);
+    auto& loop = *self->worker().loop;
+    loop.post(
+        [self = std::move(self), message = std::move(message), packed = std::move(packed),
+         last]() mutable { self->dispatch_packed(std::move(message), std::move(packed), last); });
+  });
+}
+
+void Call::dispatch_packed(std::vector<MessagePart> message, std::optional<MessagePart> packed,
+                           bool last) {
+  if (sink_ == nullptr) return;
+  const bool compressed = packed.has_value();
+  if (compressed) {
+    message.clear();
+    message.push_back(*std::move(packed));
+  }
+  sink_->send(stream_, std::move(message), compressed);
+  if (last) finish({});
 }
 
 void Call::on_messages(std::move_only_function<void(std::string)> message,
@@ -63,9 +100,8 @@ void Call::resume() {
 }
 
 void Call::answer(std::vector<MessagePart> message) {
-  if (sink_ == nullptr) return;
-  sink_->send(stream_, std::move(message));
-  finish({});
+  cancelled_ = nullptr;
+  dispatch(std::move(message), true);
 }
 
 void Call::finish(const Status& status) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "adapters/grpc/grpc_server.h"
+#include "adapters/grpc/message_encoding.h"
 #include "adapters/grpc/refusal_status.h"
 #include "base/byte_budget.h"
 #include "protocol/grpc_wire/server_session.h"
@@ -44,7 +45,7 @@ struct MethodTable {
 // Where calls go: their connection. On the worker.
 class CallSink {
  public:
-  virtual void send(StreamId stream, std::vector<MessagePart> parts) = 0;
+  virtual void send(StreamId stream, std::vector<MessagePart> parts, bool compressed) = 0;
   virtual void finish(StreamId stream, const Status& status) = 0;
   virtual void pause(StreamId stream) = 0;
   virtual void resume(StreamId stream) = 0;
@@ -58,6 +59,7 @@ struct CallContext {
   GrpcWorker worker;
   const ports::Clock& clock;
   size_t message_bytes_max = 0;
+  const HeaderPatterns& forward_headers;
   std::shared_ptr<ByteBudget> receiving;  // of messages that are not complete or not read yet
 };
 
@@ -72,6 +74,7 @@ class Call final : public std::enable_shared_from_this<Call> {
   [[nodiscard]] const CallContext& context() const { return context_; }
   [[nodiscard]] const GrpcWorker& worker() const { return context_.worker; }
   [[nodiscard]] const ports::Caller& caller() const { return caller_; }
+  [[nodiscard]] Encoding answer_encoding() const { return answer_encoding_; }
   // Arrival, the call's deadline, size, client id, tenant and trace.
   [[nodiscard]] RequestContext request_context() const;
   [[nodiscard]] const std::string& request() const { return request_; }
@@ -108,12 +111,18 @@ class Call final : public std::enable_shared_from_this<Call> {
   void closed();
 
  private:
+  void dispatch(std::vector<MessagePart> message, bool last);
+  void dispatch_packed(std::vector<MessagePart> message, std::optional<MessagePart> packed,
+                       bool last);
+
   const CallContext& context_;
   CallSink* sink_;  // null: the client has gone, or the call is finished
   const StreamId stream_;
   const std::unique_ptr<protocol::grpc_wire::CallHead> head_;
   const Instant arrival_;
+  const Encoding answer_encoding_;
   const ports::Caller caller_;
+  const std::shared_ptr<const ForwardedHeaders> headers_;
   std::string request_;
   uint64_t request_bytes_ = 0;
   bool has_request_ = false;

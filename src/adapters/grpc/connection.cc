@@ -30,15 +30,18 @@ constexpr size_t kCountedAhead = 256 << 10;
 // One read's bytes; what is kept of them is copied.
 thread_local std::array<char, kReadBytes> read_buffer;
 
+size_t message_limit(const ServerState& server, std::string_view path) {
+  const auto found = server.methods.offered.find(path);
+  const bool large = found != server.methods.offered.end() && found->second.large;
+  return large ? server.options.message_bytes_max : kMostSmallBytes;
+}
+
 SessionOptions session_options(const ServerState& server) {
   SessionOptions options;
   options.streams_max = server.options.streams_max;
   options.metadata_bytes_max = server.options.metadata_bytes_max;
-  options.message_limit = [&server](std::string_view path) {
-    const auto found = server.methods.offered.find(path);
-    const bool large = found != server.methods.offered.end() && found->second.large;
-    return large ? server.options.message_bytes_max : kMostSmallBytes;
-  };
+  options.encodings = offered_encodings();
+  options.message_limit = [&server](std::string_view path) { return message_limit(server, path); };
   return options;
 }
 
@@ -142,11 +145,12 @@ void Connection::take(Event event) {
     case Event::Kind::kMessage:
       // What came with the head of a call that was refused, or is not its first message.
       if (call->over() || call->has_request()) return;
-      if (found->second.method->streams) return call->message(std::move(event.message));
-      call->set_request(std::move(event.message));
-      return found->second.method->begin(call);
+      if (found->second.expanding) return hold(found->second, std::move(event));
+      if (event.compressed) return take_compressed(found->second, std::move(event));
+      return deliver(found->second, std::move(event.message));
     case Event::Kind::kHalfClose:
       if (call->over() || call->has_request()) return;
+      if (found->second.expanding) return hold(found->second, std::move(event));
       if (found->second.method->streams) return call->half_closed();
       return call->refuse_counted({EndReason::kInvalid, "the call has no message", {}});
     case Event::Kind::kFault:
@@ -184,13 +188,93 @@ void Connection::open_call(Event event) {
     const auto admitted = admit(call->metadata(), call->caller(), *call->worker().front);
     if (!admitted.has_value()) return call->refuse_counted(admitted.error());
   }
+  const Encoding answers = call->answer_encoding();
+  if (answers != Encoding::kIdentity) {
+    session_.set_answer_encoding(event.stream, protocol::compression::encoding_name(answers));
+  }
   if (method->second.streams) method->second.begin(call);
+}
+
+void Connection::deliver(const Open& open, std::string message) {
+  const std::shared_ptr<Call> call = open.call;
+  if (open.method->streams) return call->message(std::move(message));
+  call->set_request(std::move(message));
+  open.method->begin(call);
+}
+
+// ---- compressed messages
+
+void Connection::hold(Open& open, Event event) {
+  Storage counted = owner_.server().receiving->lend(event.message.size());
+  if (counted == nullptr) {
+    return open.call->refuse_counted(
+        {EndReason::kOverloaded, "too many messages wait to be expanded", Duration::s(1)});
+  }
+  open.held.push_back({std::move(event), std::move(counted)});
+}
+
+void Connection::take_compressed(Open& open, Event event) {
+  const uint64_t limit = message_limit(owner_.server(), open.call->path());
+  const bool jobs = open.call->worker().readers != nullptr;
+  if (jobs && event.message.size() > kMostPackedOnWorker) {
+    return expand_by_job(open, std::move(event), limit);
+  }
+  const uint64_t most = jobs ? std::min(limit, kMostExpandedOnWorker) : limit;
+  auto text = expand_message(message_encoding(open.call->metadata()), event.message, most);
+  if (text.has_value()) return deliver(open, *std::move(text));
+  if (text.error().reason == EndReason::kTooLarge && most < limit) {
+    return expand_by_job(open, std::move(event), limit);
+  }
+  open.call->refuse_counted(text.error());
+}
+
+void Connection::expand_by_job(Open& open, Event event, uint64_t limit) {
+  Storage counted = owner_.server().receiving->lend(event.message.size());
+  if (counted == nullptr) {
+    return open.call->refuse_counted(
+        {EndReason::kOverloaded, "too many messages wait to be expanded", Duration::s(1)});
+  }
+  open.expanding = true;
+  session_.pause(event.stream);
+  open.call->worker().readers->run([self = weak_from_this(), &loop = owner_.loop(),
+                                    encoding = message_encoding(open.call->metadata()),
+                                    event = std::move(event), counted = std::move(counted),
+                                    limit](ports::Cancellation&) mutable {
+    auto text = expand_message(encoding, event.message, limit);
+    loop.post([self = std::move(self), stream = event.stream, text = std::move(text),
+               counted = std::move(counted)]() mutable {
+      counted = nullptr;
+      if (const auto connection = self.lock()) {
+        connection->take_expanded(stream, std::move(text));
+      }
+    });
+  });
+}
+
+void Connection::take_expanded(StreamId stream, Result<std::string, Refusal> text) {
+  const auto found = calls_.find(stream);
+  if (state_ != State::kServing || found == calls_.end()) return;
+  Open& open = found->second;
+  now_ = owner_.now();
+  busy_ = true;
+  open.expanding = false;
+  if (!open.call->over()) {
+    text.has_value() ? deliver(open, *std::move(text)) : open.call->refuse_counted(text.error());
+  }
+  while (!open.held.empty() && !open.expanding) {
+    Event event = std::move(open.held.front().event);
+    open.held.pop_front();
+    take(std::move(event));
+  }
+  if (!open.expanding && !open.held_back) session_.resume(stream);
+  busy_ = false;
+  flush();
 }
 
 // ---- answering
 
-void Connection::send(StreamId stream, std::vector<MessagePart> parts) {
-  session_.send(stream, std::move(parts));
+void Connection::send(StreamId stream, std::vector<MessagePart> parts, bool compressed) {
+  session_.send(stream, std::move(parts), compressed);
   flush_soon();
 }
 
@@ -199,7 +283,16 @@ void Connection::finish(StreamId stream, const Status& status) {
   flush_soon();
 }
 
+void Connection::pause(StreamId stream) {
+  if (const auto found = calls_.find(stream); found != calls_.end()) found->second.held_back = true;
+  session_.pause(stream);
+}
+
 void Connection::resume(StreamId stream) {
+  if (const auto found = calls_.find(stream); found != calls_.end()) {
+    found->second.held_back = false;
+    if (found->second.expanding) return;
+  }
   session_.resume(stream);
   flush_soon();  // which takes its events, and tells the client of its window
 }

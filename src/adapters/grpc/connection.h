@@ -2,6 +2,7 @@
 // Internal to this room: one client's connection.
 
 #include <boost/asio/ip/tcp.hpp>
+#include <deque>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -23,13 +24,19 @@ class Connection final : public CallSink, public std::enable_shared_from_this<Co
   void drain();
   void cut_off();
 
-  void send(StreamId stream, std::vector<MessagePart> parts) override;
+  void send(StreamId stream, std::vector<MessagePart> parts, bool compressed) override;
   void finish(StreamId stream, const Status& status) override;
-  void pause(StreamId stream) override { session_.pause(stream); }
+  void pause(StreamId stream) override;
   void resume(StreamId stream) override;
 
  private:
   enum class State : uint8_t { kServing, kLingering, kClosed };
+  using Event = protocol::grpc_wire::SessionEvent;
+  // What came behind a message that a job expands, and its share of what is being received.
+  struct Held {
+    Event event;
+    Storage counted;
+  };
   struct Open {
     std::shared_ptr<Call> call;
     const Method* method = nullptr;
@@ -37,8 +44,10 @@ class Connection final : public CallSink, public std::enable_shared_from_this<Co
     Instant window_from;
     uint64_t received = 0;
     uint64_t sent = 0;
+    bool held_back = false;   // by its method
+    bool expanding = false;   // a message of it, by a job; the session is paused meanwhile
+    std::deque<Held> held{};  // at most the stream's window and one read
   };
-  using Event = protocol::grpc_wire::SessionEvent;
 
   void arm_read();
   void arm_write();
@@ -48,6 +57,11 @@ class Connection final : public CallSink, public std::enable_shared_from_this<Co
   void take_events();
   void take(Event event);
   void open_call(Event event);
+  void hold(Open& open, Event event);
+  void take_compressed(Open& open, Event event);
+  void expand_by_job(Open& open, Event event, uint64_t limit);
+  void take_expanded(StreamId stream, Result<std::string, Refusal> text);
+  static void deliver(const Open& open, std::string message);
   void count_receiving();
 
   void flush_soon();

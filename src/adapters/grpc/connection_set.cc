@@ -33,7 +33,8 @@ void keep_alive(int socket) {
 ConnectionSet::ConnectionSet(const GrpcWorker& worker, ServerState& server,
                              const ports::Clock& clock)
     : server_(server),
-      context_{worker, clock, server.options.message_bytes_max, server.receiving} {}
+      context_{worker, clock, server.options.message_bytes_max, server.options.forward_headers,
+               server.receiving} {}
 
 ConnectionSet::~ConnectionSet() {
   cut_off();

@@ -10,6 +10,7 @@
 #include "adapters/transport/worker_loop.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "domain/forwarded_headers.h"
 #include "ports/clock.h"
 #include "ports/inference_front.h"
 #include "ports/job_runner.h"
@@ -28,6 +29,8 @@ struct GrpcServerOptions {
   // ends as overloaded. Requests that have been read are the front's to bound.
   uint64_t receiving_bytes_max = 1ULL << 30;
 
+  HeaderPatterns forward_headers{};  // of a call's metadata: kept with its requests
+
   Duration start_timeout = Duration::s(10);  // from connecting to the client's settings
   // In each window of a call's message at least so many bytes must arrive, else it ends.
   Duration body_window = Duration::s(10);
@@ -45,7 +48,8 @@ struct GrpcServerOptions {
 struct GrpcWorker {
   transport::WorkerLoop* loop = nullptr;
   ports::InferenceFront* front = nullptr;  // on the loop
-  // Reads large messages, so that the worker's other calls need not wait; null: the worker does.
+  // Reads, expands and compresses large messages, so that the worker's other calls need not wait;
+  // null: the worker does.
   ports::JobRunner* readers = nullptr;
 };
 

@@ -79,6 +79,16 @@ ports::Caller caller_of(const Metadata& metadata, const std::string& peer) {
   return caller;
 }
 
+std::shared_ptr<const ForwardedHeaders> forwarded(const Metadata& metadata,
+                                                  const HeaderPatterns& patterns) {
+  if (patterns.empty()) return nullptr;
+  HeaderCollector headers(patterns);
+  for (size_t i = 0; i < metadata.size(); ++i) {
+    headers.add(metadata.name_of(i), metadata.value_of(i));
+  }
+  return headers.take();
+}
+
 void add_names(const Metadata& metadata, RequestContext& out) {
   if (const auto tenant = metadata.find("x-tenant")) out.tenant = *tenant;
   if (const auto id = metadata.find("x-request-id")) out.client_id = *id;

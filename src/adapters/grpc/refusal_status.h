@@ -30,6 +30,9 @@ using protocol::grpc_wire::StatusCode;
 [[nodiscard]] Result<void, Refusal> apply_headers(const Metadata& metadata, RequestContext& out);
 // Who calls from `peer`.
 [[nodiscard]] ports::Caller caller_of(const Metadata& metadata, const std::string& peer);
+// Null: none.
+[[nodiscard]] std::shared_ptr<const ForwardedHeaders> forwarded(const Metadata& metadata,
+                                                                const HeaderPatterns& patterns);
 // Client id, tenant and trace.
 void add_names(const Metadata& metadata, RequestContext& out);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "protocol/compression/encoding.h"
+#include "protocol/compression/expand.h"
 #include "protocol/compression/zlib_stream.h"
 
 namespace baton::protocol::compression {
@@ -84,6 +85,22 @@ TEST(Compression, MakesNoMoreThanItsRoom) {
   ASSERT_TRUE(step.has_value());
   EXPECT_EQ(step->made, room.size());
   EXPECT_FALSE(inflater.complete());
+}
+
+TEST(Expand, MakesTheTextUpToItsLimit) {
+  for (size_t size : {size_t{0}, size_t{1}, size_t{1000}, size_t{100'000}, size_t{3'000'000}}) {
+    const std::string text(size, 'a');
+    std::string body = packed(Encoding::kGzip, text);
+    if (body.empty()) continue;
+    EXPECT_EQ(expand_text(Encoding::kGzip, body, size).value(), text) << size;
+    EXPECT_EQ(expand_text(Encoding::kGzip, body, size + 1).value(), text) << size;
+    EXPECT_EQ(expand_text(Encoding::kGzip, body, size - 1).error(), ExpandError::kTooLarge);
+    EXPECT_EQ(expanded_size(Encoding::kGzip, body, size).value(), size);
+    EXPECT_EQ(expanded_size(Encoding::kGzip, body, size - 1).error(), ExpandError::kTooLarge);
+    body.pop_back();
+    EXPECT_EQ(expand_text(Encoding::kGzip, body, size).error(), ExpandError::kCut);
+    EXPECT_EQ(expand_text(Encoding::kDeflate, body, size).error(), ExpandError::kBroken);
+  }
 }
 
 TEST(Encoding, ReadsContentEncoding) {

@@ -27,8 +27,8 @@ MessageReader::Step MessageReader::read(std::span<const char>& bytes) {
 }
 
 MessageReader::Step MessageReader::open() {
-  if (prefix_[0] == 1) return Step::kCompressed;
-  if (prefix_[0] != 0) return Step::kMalformed;
+  if (prefix_[0] > 1) return Step::kMalformed;
+  if (compressed() && !compressed_allowed_) return Step::kCompressed;
   length_ = uint32_t{prefix_[1]} << 24 | uint32_t{prefix_[2]} << 16 | uint32_t{prefix_[3]} << 8 |
             uint32_t{prefix_[4]};
   if (length_ > most_) return Step::kTooLarge;
@@ -46,9 +46,10 @@ void MessageReader::drop() {
   message_ = {};
 }
 
-std::array<char, MessageReader::kPrefix> message_prefix(uint32_t length) {
-  return {0, static_cast<char>(length >> 24), static_cast<char>(length >> 16),
-          static_cast<char>(length >> 8), static_cast<char>(length)};
+std::array<char, MessageReader::kPrefix> message_prefix(uint32_t length, bool compressed) {
+  return {static_cast<char>(compressed ? 1 : 0), static_cast<char>(length >> 24),
+          static_cast<char>(length >> 16), static_cast<char>(length >> 8),
+          static_cast<char>(length)};
 }
 
 }  // namespace baton::protocol::grpc_wire

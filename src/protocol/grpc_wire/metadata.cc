@@ -17,6 +17,11 @@ std::string_view Metadata::name_of(size_t i) const {
   return std::string_view(text_).substr(start, fields_[i].name_end - start);
 }
 
+std::string_view Metadata::value_of(size_t i) const {
+  const Field& field = fields_[i];
+  return std::string_view(text_).substr(field.name_end, field.end - field.name_end);
+}
+
 size_t Metadata::count(std::string_view name) const {
   size_t found = 0;
   for (size_t i = 0; i < fields_.size(); ++i) {
@@ -27,9 +32,7 @@ size_t Metadata::count(std::string_view name) const {
 
 std::optional<std::string_view> Metadata::find(std::string_view name) const {
   for (size_t i = 0; i < fields_.size(); ++i) {
-    if (name_of(i) != name) continue;
-    return std::string_view(text_).substr(fields_[i].name_end,
-                                          fields_[i].end - fields_[i].name_end);
+    if (name_of(i) == name) return value_of(i);
   }
   return std::nullopt;
 }

@@ -20,12 +20,15 @@ class Metadata {
   // The first of that name.
   [[nodiscard]] std::optional<std::string_view> find(std::string_view name) const;
 
+  [[nodiscard]] size_t size() const { return fields_.size(); }
+  [[nodiscard]] std::string_view name_of(size_t i) const;  // i < size()
+  [[nodiscard]] std::string_view value_of(size_t i) const;
+
  private:
   struct Field {
     uint32_t name_end = 0;
     uint32_t end = 0;
   };
-  [[nodiscard]] std::string_view name_of(size_t i) const;
 
   std::string text_;  // names and values, one after the other
   std::vector<Field> fields_;

@@ -21,7 +21,8 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 
 constexpr size_t kFrameHead = 9;
 constexpr size_t kMostContinuations = 8;
-constexpr size_t kFieldCost = 32;  // what RFC 9113, 6.5.2 adds for each field
+constexpr size_t kFieldCost = 32;         // what RFC 9113, 6.5.2 adds for each field
+constexpr size_t kMostEncodingName = 64;  // of one that a client sent, in our words
 constexpr std::string_view kContentType = "application/grpc";
 
 std::string_view text_of(const uint8_t* bytes, size_t size) {
@@ -73,6 +74,7 @@ struct Stream {
   OutputQueue out;
   uint64_t sent = 0;
   Storage kept;
+  std::string encoding;     // of compressed messages to the client; empty: there are none
   bool responding = false;  // its response has been submitted
   bool deferred = false;    // the library waits to be told of more to send
   bool owes_sent = false;
@@ -98,7 +100,9 @@ struct ServerSession::Impl {
   void add_field(Stream& stream, std::string_view name, std::string_view value);
   void open(Stream& stream);
   void refuse_http(Stream& stream, const char* status, std::string why);
+  [[nodiscard]] std::string accepted_encodings() const;
   void take_data(Stream& stream, std::span<const char> bytes);
+  void tell_message(Stream& stream);
   void half_close(Stream& stream);
   void respond(Stream& stream);
   void end_with_trailers(Stream& stream);
@@ -331,11 +335,27 @@ void ServerSession::Impl::open(Stream& stream) {
                    {}});
   } else if (!timeout.has_value()) {
     fault(stream, {EndReason::kInvalid, timeout.error(), {}});
+  } else if (std::ranges::find(options.encodings, encoding) != options.encodings.end()) {
+    stream.reader.allow_compressed();
   } else if (encoding != "identity") {
     fault(stream, {EndReason::kUnsupported,
-                   "messages compressed with " + encoding + " are not read; send identity",
+                   "messages compressed with " + encoding.substr(0, kMostEncodingName) +
+                       " are not read; send " + accepted_encodings(),
                    {}});
   }
+}
+
+std::string ServerSession::Impl::accepted_encodings() const {
+  std::string names = "identity";
+  for (const std::string& encoding : options.encodings) names += "," + encoding;
+  return names;
+}
+
+void ServerSession::Impl::tell_message(Stream& stream) {
+  stream.had_message = true;
+  SessionEvent& event = tell(Kind::kMessage, stream.id);
+  event.compressed = stream.reader.compressed();
+  event.message = stream.reader.take();
 }
 
 void ServerSession::Impl::take_data(Stream& stream, std::span<const char> bytes) {
@@ -345,8 +365,7 @@ void ServerSession::Impl::take_data(Stream& stream, std::span<const char> bytes)
       case MessageReader::Step::kMore:
         return;
       case MessageReader::Step::kMessage:
-        stream.had_message = true;
-        tell(Kind::kMessage, stream.id).message = stream.reader.take();
+        tell_message(stream);
         if (bytes.empty()) return;
         break;
       case MessageReader::Step::kTooLarge:
@@ -355,7 +374,10 @@ void ServerSession::Impl::take_data(Stream& stream, std::span<const char> bytes)
                                   " bytes; the limit is " + std::to_string(stream.reader.limit()),
                               {}});
       case MessageReader::Step::kCompressed:
-        return fault(stream, {EndReason::kUnsupported, "the message is compressed", {}});
+        return fault(stream,
+                     {EndReason::kInvalid,
+                      "the message is marked as compressed, and the call has no grpc-encoding",
+                      {}});
       case MessageReader::Step::kMalformed:
         return fault(stream, {EndReason::kInvalid, "the message's prefix is malformed", {}});
     }
@@ -373,11 +395,13 @@ void ServerSession::Impl::half_close(Stream& stream) {
 
 void ServerSession::Impl::respond(Stream& stream) {
   stream.responding = true;
-  const std::array<nghttp2_nv, 2> head = {field(":status", "200"),
-                                          field("content-type", kContentType)};
+  const std::array<nghttp2_nv, 3> head = {field(":status", "200"),
+                                          field("content-type", kContentType),
+                                          field("grpc-encoding", stream.encoding)};
   nghttp2_data_provider provider{};
   provider.read_callback = Callbacks::read;
-  nghttp2_submit_response(session, stream.id, head.data(), head.size(), &provider);
+  const size_t fields = stream.encoding.empty() ? head.size() - 1 : head.size();
+  nghttp2_submit_response(session, stream.id, head.data(), fields, &provider);
 }
 
 void ServerSession::Impl::end_with_trailers(Stream& stream) {
@@ -406,13 +430,18 @@ std::optional<SessionEvent> ServerSession::next_event() {
   return event;
 }
 
-void ServerSession::send(StreamId id, std::vector<MessagePart> parts) {
+void ServerSession::set_answer_encoding(StreamId id, std::string_view encoding) {
+  if (Stream* stream = impl_->find(id)) stream->encoding = encoding;
+}
+
+void ServerSession::send(StreamId id, std::vector<MessagePart> parts, bool compressed) {
   Stream* stream = impl_->find(id);
   if (stream == nullptr || stream->status) return;
   size_t size = 0;
   for (const MessagePart& part : parts) size += part.text.size() + part.view.size();
   BATON_CHECK(size <= UINT32_MAX);
-  stream->out.copy(message_prefix(static_cast<uint32_t>(size)));
+  BATON_CHECK(!compressed || !stream->encoding.empty());
+  stream->out.copy(message_prefix(static_cast<uint32_t>(size), compressed));
   for (MessagePart& part : parts) {
     stream->out.copy(part.text);
     if (part.view.empty() && part.keep != nullptr) {
@@ -439,7 +468,7 @@ void ServerSession::finish(StreamId id, const Status& status) {
   stream->responding = true;
   Headers headers = {{":status", "200"}, {"content-type", std::string(kContentType)}};
   if (status.code == StatusCode::kUnimplemented) {
-    headers.emplace_back("grpc-accept-encoding", "identity");
+    headers.emplace_back("grpc-accept-encoding", impl_->accepted_encodings());
   }
   add_status(status, headers);
   const auto fields = fields_of(headers);

@@ -31,7 +31,9 @@ struct SessionOptions {
   // connection is closed. A client whose calls run out of time takes them back.
   uint64_t resets_burst = 10'000;
   uint64_t resets_per_second = 2'000;
-  // The most bytes that a message to the method of this path may have.
+  // What its user expands beside identity, as in grpc-encoding and in the order of preference.
+  std::vector<std::string> encodings;
+  // The most bytes that a message to the method of this path may have, on the wire.
   std::function<size_t(std::string_view path)> message_limit;
 };
 
@@ -45,7 +47,7 @@ struct CallHead {
 struct SessionEvent {
   enum class Kind : uint8_t {
     kCall,       // `head`
-    kMessage,    // `message`
+    kMessage,    // `message`; when `compressed`, with what the call's grpc-encoding says
     kHalfClose,  // the client sends no more messages
     kFault,    // `refusal`: what the client sends is no call or too much; it is to be finished with
                // that, and no more messages come
@@ -58,6 +60,7 @@ struct SessionEvent {
   bool complete = false;
   std::unique_ptr<CallHead> head;
   std::string message;
+  bool compressed = false;
   Refusal refusal;
 };
 
@@ -83,8 +86,10 @@ class ServerSession {
   // The next event, in order.
   [[nodiscard]] std::optional<SessionEvent> next_event();
 
+  // Says that messages to the client may be compressed so: before the first of them.
+  void set_answer_encoding(StreamId stream, std::string_view encoding);
   // Sends one message. Of a call that is over: no effect.
-  void send(StreamId stream, std::vector<MessagePart> parts);
+  void send(StreamId stream, std::vector<MessagePart> parts, bool compressed = false);
   // Ends a call with its status, after what was given to send(). Once; again or of a call that is
   // over: no effect. Bytes that the client still sends to it are dropped.
   void finish(StreamId stream, const Status& status);

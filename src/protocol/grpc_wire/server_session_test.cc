@@ -293,11 +293,52 @@ TEST_F(SessionTest, FaultsWhatIsNoCall) {
   };
   EXPECT_EQ(fault("/s/small", framed("0123456789a")), EndReason::kTooLarge);
   EXPECT_EQ(fault("/s/m", framed("abc").substr(0, 6)), EndReason::kInvalid);
-  EXPECT_EQ(fault("/s/m", std::string("\1\0\0\0\1a", 6)), EndReason::kUnsupported);
+  EXPECT_EQ(fault("/s/m", std::string("\1\0\0\0\1a", 6)), EndReason::kInvalid);
   EXPECT_EQ(fault("/s/m", framed("a"), {{"grpc-timeout", "x"}}), EndReason::kInvalid);
   EXPECT_EQ(fault("/s/m", framed("a"), {{"grpc-encoding", "gzip"}}), EndReason::kUnsupported);
   EXPECT_EQ(fault("/s/m", framed("a"), {{"x-long", std::string(17'000, 'a')}}),
             EndReason::kTooLarge);
+}
+
+TEST_F(SessionTest, HandsCompressedMessagesOnWhereTheirEncodingIsOffered) {
+  SessionOptions options;
+  options.message_limit = [](std::string_view) { return 100; };
+  options.encodings = {"gzip", "deflate"};
+  ServerSession server(options);
+  const std::string body = std::string("\1\0\0\0\1a", 6) + framed("b");
+  const StreamId id = client_.call("/s/m", body, true, {{"grpc-encoding", "deflate"}});
+  ASSERT_TRUE(client_.exchange(server));
+  EXPECT_EQ(server.next_event()->kind, Kind::kCall);
+  const auto first = server.next_event();
+  const auto second = server.next_event();
+  EXPECT_EQ(first->message + second->message, "ab");
+  EXPECT_TRUE(first->compressed);
+  EXPECT_FALSE(second->compressed);
+
+  server.set_answer_encoding(id, "deflate");
+  std::vector<MessagePart> parts(1);
+  parts.front().text = "packed";
+  server.send(id, parts, true);
+  server.send(id, parts, false);
+  server.finish(id, {});
+  ASSERT_TRUE(client_.exchange(server));
+  EXPECT_EQ(client_.answer(id).headers["grpc-encoding"], "deflate");
+  EXPECT_EQ(client_.answer(id).data,
+            std::string("\1\0\0\0\6packed", 11) + std::string("\0\0\0\0\6packed", 11));
+}
+
+TEST_F(SessionTest, NamesTheEncodingsThatAreOffered) {
+  SessionOptions options;
+  options.message_limit = [](std::string_view) { return 100; };
+  options.encodings = {"gzip", "deflate"};
+  ServerSession server(options);
+  const StreamId id = client_.call("/s/m", framed("a"), true, {{"grpc-encoding", "br"}});
+  ASSERT_TRUE(client_.exchange(server));
+  EXPECT_EQ(server.next_event()->kind, Kind::kCall);
+  EXPECT_EQ(server.next_event()->refusal.reason, EndReason::kUnsupported);
+  server.finish(id, {StatusCode::kUnimplemented, "no"});
+  ASSERT_TRUE(client_.exchange(server));
+  EXPECT_EQ(client_.answer(id).headers["grpc-accept-encoding"], "identity,gzip,deflate");
 }
 
 TEST_F(SessionTest, AnswersWhatIsNotGrpcWithAnHttpStatus) {

@@ -81,8 +81,16 @@ TEST(MessageReader, StopsAtWhatItDoesNotTake) {
   EXPECT_EQ(last, MessageReader::Step::kTooLarge);
   EXPECT_EQ(small.announced(), 5U);
   MessageReader compressed;
+  compressed.set_limit(4);
   read(compressed, std::string("\1\0\0\0\1a", 6), 100, last);
   EXPECT_EQ(last, MessageReader::Step::kCompressed);
+  MessageReader allowed;
+  allowed.set_limit(4);
+  allowed.allow_compressed();
+  EXPECT_EQ(read(allowed, std::string("\1\0\0\0\1a", 6), 100, last).size(), 1U);
+  EXPECT_TRUE(allowed.compressed());
+  EXPECT_EQ(read(allowed, std::string("\0\0\0\0\1a", 6), 100, last).size(), 1U);
+  EXPECT_FALSE(allowed.compressed());
   MessageReader malformed;
   read(malformed, std::string("\2\0\0\0\1a", 6), 100, last);
   EXPECT_EQ(last, MessageReader::Step::kMalformed);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "domain/forwarded_headers.h"
+
 namespace baton::protocol::server_config {
 namespace {
 
@@ -181,8 +183,23 @@ std::vector<Key> make_limit_keys() {
   };
 }
 
+std::string check_patterns(const KeyValue& value) {
+  const auto patterns = HeaderPatterns::parse(list(value));
+  return patterns.has_value() ? std::string() : patterns.error();
+}
+
 std::vector<Key> make_operation_keys() {
   return {
+      {"forward_headers",
+       KeyType::kTextList,
+       "none",
+       "Headers of requests, REST and gRPC, that stand in their lines of the access log: names, or "
+       "beginnings of names with a `*` behind them. Never those that carry credentials.",
+       [](ServerConfig& c, const KeyValue& v) { c.forward_headers = list(v); },
+       0,
+       0,
+       {},
+       check_patterns},
       {"shutdown.lame_duck", KeyType::kDuration, "5s",
        "After SIGTERM: readiness is false, requests are still served.",
        [](ServerConfig& c, const KeyValue& v) { c.shutdown.lame_duck = std::get<Duration>(v); }, 0,

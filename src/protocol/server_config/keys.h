@@ -26,6 +26,8 @@ struct Key {
   uint64_t low = 0;   // kInteger and kBytes; for kDuration in milliseconds
   uint64_t high = 0;  // inclusive
   std::vector<std::string_view> choices{};
+  // What is wrong with a value of the right type; empty: nothing. Null: nothing can be.
+  std::string (*check)(const KeyValue& value) = nullptr;
 };
 
 [[nodiscard]] std::span<const Key> all_keys();

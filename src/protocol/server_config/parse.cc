@@ -143,6 +143,12 @@ std::string wrong_value(const Key& key, const std::string& found) {
   return message;
 }
 
+// Empty: the value is right.
+std::string complaint_of(const Key& key, const KeyValue& value) {
+  const std::string found = key.check == nullptr ? std::string() : key.check(value);
+  return found.empty() ? found : std::string(key.path) + ": " + found;
+}
+
 class Reader {
  public:
   explicit Reader(const Environment& environment) : environment_(environment) {}
@@ -196,7 +202,14 @@ class Reader {
     BATON_ASSIGN(const std::string text, scalar(node));
     const auto value = read_scalar(key, text);
     if (!value) return wrong(key, node, text);
-    key.set(config_, *value);
+    return store(key, node, *value);
+  }
+
+  Result<void, ConfigError> store(const Key& key, const YAML::Node& node, const KeyValue& value) {
+    if (auto complaint = complaint_of(key, value); !complaint.empty()) {
+      return fail(ConfigError{line_of(node), std::move(complaint)});
+    }
+    key.set(config_, value);
     return {};
   }
 
@@ -208,8 +221,7 @@ class Reader {
       BATON_ASSIGN(std::string text, scalar(item));
       items.push_back(std::move(text));
     }
-    key.set(config_, items);
-    return {};
+    return store(key, node, std::move(items));
   }
 
   Result<std::string, ConfigError> scalar(const YAML::Node& node) const {
@@ -236,6 +248,7 @@ Result<void, std::string> apply_setting(ServerConfig& config, std::string_view p
   if (key == keys.end()) return fail("unknown key " + std::string(path));
   const auto value = read_scalar(*key, text);
   if (!value) return fail(wrong_value(*key, text));
+  if (auto complaint = complaint_of(*key, *value); !complaint.empty()) return fail(complaint);
   key->set(config, *value);
   return {};
 }

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "base/json_writer.h"
 
@@ -62,6 +63,27 @@ class Pieces {
   char* at_;
 };
 
+size_t bytes_of(const ForwardedHeaders* headers) {
+  if (headers == nullptr) return 0;
+  constexpr size_t kMarks = 6;  // around each
+  size_t bytes = 0;
+  for (const auto& header : headers->headers) {
+    bytes += header.name.size() + header.value.size() + kMarks;
+  }
+  return bytes;
+}
+
+void write_headers(Pieces& line, const ForwardedHeaders& headers, std::string& escaped) {
+  line.literal(",\"headers\":{");
+  bool first = true;
+  for (const auto& header : headers.headers) {
+    if (!std::exchange(first, false)) line.literal(",");
+    line.string(header.name, escaped).literal(":").string(header.value, escaped);
+  }
+  line.literal("}");
+  if (headers.cut) line.literal(",\"headers_cut\":true");
+}
+
 std::string civil_text(int64_t unix_seconds) {
   using namespace std::chrono;
   const sys_seconds time{seconds(unix_seconds)};
@@ -87,7 +109,8 @@ void AccessLog::write(const AccessRecord& record) {
   const bool step = record.sequence != nullptr && record.sequence->id.given();
   const size_t texts = context.client_id.size() + context.tenant.size() + record.model.size() +
                        record.message.size() + (step ? record.sequence->id.text.size() : 0);
-  if (line_.size() < kFixedBytes + 6 * texts) line_.resize(kFixedBytes + 6 * texts);
+  const size_t bytes = kFixedBytes + 6 * (texts + bytes_of(context.headers.get()));
+  if (line_.size() < bytes) line_.resize(bytes);
   const int64_t ns = clock_.wall().unix_ns;
   const int64_t second = ns / 1'000'000'000;
   if (second != cached_second_) {
@@ -134,6 +157,7 @@ void AccessLog::write(const AccessRecord& record) {
   if (context.trace.present()) {
     line.literal(",\"trace_id\":\"").hex(context.trace.trace_id).literal("\"");
   }
+  if (context.headers != nullptr) write_headers(line, *context.headers, escaped_);
   line.literal("}");
   sink_->write({line_.data(), line.end()});
 }

@@ -42,6 +42,26 @@ TEST(AccessLog, WritesOneJsonLineWithTheEndReason) {
             std::string::npos);
 }
 
+TEST(AccessLog, HeadersStandBehindTheRest) {
+  ports::testing::ManualClock clock;
+  Lines lines;
+  AccessLog log(clock, &lines);
+  RequestContext context;
+  ForwardedHeaders headers{.headers = {{"x-a", "1\"\n"}, {"x-b", ""}}};
+  context.headers = std::make_shared<ForwardedHeaders>(headers);
+  log.write({.context = &context, .model = "m", .message = {}, .timings = {}, .ended = {}});
+  headers = {.headers = {}, .cut = true};
+  for (size_t i = 0; i < kMostForwardedHeaders; ++i) {
+    headers.headers.push_back({std::string(64, 'n'), std::string(256, '\x01')});
+  }
+  context.headers = std::make_shared<ForwardedHeaders>(headers);
+  log.write({.context = &context, .model = "m", .message = {}, .timings = {}, .ended = {}});
+  ASSERT_EQ(lines.lines.size(), 2U);
+  EXPECT_TRUE(lines.lines[0].ends_with(R"(,"headers":{"x-a":"1\"\n","x-b":""}})"));
+  EXPECT_TRUE(lines.lines[1].ends_with("\\u0001\"},\"headers_cut\":true}"));
+  EXPECT_GT(lines.lines[1].size(), 16U * 256U * 6U);
+}
+
 TEST(AccessLog, LongTextsThatAreEscapedFit) {
   ports::testing::ManualClock clock;
   Lines lines;

@@ -1,26 +1,24 @@
 #include "service/gateway/expand_body.h"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <span>
 #include <string>
 
-#include "protocol/compression/zlib_stream.h"
+#include "protocol/compression/expand.h"
 #include "protocol/http1/body_buffer.h"
 
 namespace baton::service {
 
 using protocol::compression::Encoding;
-using protocol::compression::Inflater;
+using protocol::compression::expand_into;
+using protocol::compression::ExpandError;
+using protocol::compression::kExpandScratch;
+using protocol::compression::kUsualRatio;
 using protocol::http1::BodyBuffer;
 using protocol::http1::HttpRequest;
 
 namespace {
-
-constexpr size_t kScratch = 16 << 10;
-// JSON of numbers becomes 3 to 4 times as large; what grows beyond this is counted first.
-constexpr uint64_t kUsualRatio = 4;
 
 struct Stream {
   std::string_view body;
@@ -37,26 +35,19 @@ std::unexpected<Refusal> too_large(uint64_t limit) {
               {}});
 }
 
-// `room()` gives where the next bytes go, or nothing to end with too_large(); `commit()` takes
-// them.
-template <class Room, class Commit>
-Result<void, Refusal> run(const Stream& stream, Room room, Commit commit, uint64_t limit) {
-  Inflater inflater(stream.encoding);
-  std::string_view left = stream.body;
-  while (true) {
-    const std::span<char> free = room();
-    if (free.empty()) return too_large(limit);
-    const auto step = inflater.step(left, free);
-    if (!step) {
-      return fail(Refusal{EndReason::kInvalid, "the body is not valid " + stream.name(), {}});
-    }
-    commit(step->made);
-    left.remove_prefix(step->taken);
-    if (left.empty() && step->made < free.size()) break;
+Result<void, Refusal> refusal_of(Result<void, ExpandError> result, const Stream& stream,
+                                 uint64_t limit) {
+  if (result.has_value()) return {};
+  switch (result.error()) {
+    case ExpandError::kTooLarge:
+      return too_large(limit);
+    case ExpandError::kCut:
+      return fail(Refusal{
+          EndReason::kInvalid, "the body ends within its " + stream.name() + " stream", {}});
+    case ExpandError::kBroken:
+      break;
   }
-  if (inflater.complete()) return {};
-  return fail(
-      Refusal{EndReason::kInvalid, "the body ends within its " + stream.name() + " stream", {}});
+  return fail(Refusal{EndReason::kInvalid, "the body is not valid " + stream.name(), {}});
 }
 
 Result<void, Refusal> expand(const Stream& stream, BodyBuffer& buffer, uint64_t limit) {
@@ -64,24 +55,22 @@ Result<void, Refusal> expand(const Stream& stream, BodyBuffer& buffer, uint64_t 
   const size_t most = limit + 1;
   const auto room = [&]() -> std::span<char> {
     if (buffer.room().empty() && buffer.size() < most &&
-        !buffer.grow(std::min(buffer.size() + kScratch, most), most)) {
+        !buffer.grow(std::min(buffer.size() + kExpandScratch, most), most)) {
       return {};
     }
     return buffer.room().first(std::min(buffer.room().size(), most - buffer.size()));
   };
-  BATON_TRY(run(stream, room, [&](size_t made) { buffer.commit(made); }, limit));
+  const auto commit = [&](size_t made) { buffer.commit(made); };
+  BATON_TRY(refusal_of(expand_into(stream.encoding, stream.body, room, commit), stream, limit));
   if (buffer.size() > limit) return too_large(limit);
   return {};
 }
 
 // Error: not expandable, or not within the limit.
 Result<void, Refusal> check_size(const Stream& stream, uint64_t limit) {
-  std::array<char, kScratch> scratch{};
-  uint64_t size = 0;
-  const auto room = [&] { return size > limit ? std::span<char>() : std::span<char>(scratch); };
-  BATON_TRY(run(stream, room, [&](size_t made) { size += made; }, limit));
-  if (size > limit) return too_large(limit);
-  return {};
+  const auto size = protocol::compression::expanded_size(stream.encoding, stream.body, limit);
+  if (size.has_value()) return {};
+  return refusal_of(fail(size.error()), stream, limit);
 }
 
 }  // namespace
@@ -101,7 +90,7 @@ Result<void, Refusal> expand_body(HttpRequest& request, Encoding encoding, uint6
   if (encoding == Encoding::kIdentity) return {};
   const Stream stream{request.body, encoding};
   auto buffer = std::make_shared<BodyBuffer>();
-  const uint64_t usual = std::min(limit, kUsualRatio * stream.body.size() + kScratch);
+  const uint64_t usual = std::min(limit, kUsualRatio * stream.body.size() + kExpandScratch);
   auto expanded = expand(stream, *buffer, usual);
   const bool grows = !expanded.has_value() && expanded.error().reason == EndReason::kTooLarge;
   if (grows && usual < limit) {

@@ -180,6 +180,7 @@ HttpFront::HttpFront(const HttpFrontPorts& ports)
       reading_(ports.loop, ports.readers),
       writing_(ports.loop, ports.writers),
       body_bytes_max_(ports.body_bytes_max),
+      forward_headers_(ports.forward_headers),
       repository_(ports.gateway, ports.loop, reading_, ports.repository) {}
 
 HttpFront::~HttpFront() {
@@ -229,6 +230,11 @@ RequestContext HttpFront::context_of(const HttpRequest& request) const {
     context.tenant = *tenant;
   }
   if (const auto id = request.header("x-request-id")) context.client_id = *id;
+  if (forward_headers_ != nullptr) {
+    HeaderCollector headers(*forward_headers_);
+    for (const auto& header : request.headers) headers.add(header.name, header.value);
+    context.headers = headers.take();
+  }
   return context;
 }
 

@@ -50,8 +50,9 @@ struct HttpFrontPorts {
   // do not wait behind requests, which take it.
   ports::JobRunner* readers = nullptr;
   ports::JobRunner* writers = nullptr;
-  uint64_t body_bytes_max = 64ULL << 20;           // what a compressed body may become
-  ports::RepositoryControl* repository = nullptr;  // null: not offered
+  uint64_t body_bytes_max = 64ULL << 20;            // what a compressed body may become
+  ports::RepositoryControl* repository = nullptr;   // null: not offered
+  const HeaderPatterns* forward_headers = nullptr;  // null: none
 };
 
 // The Open Inference Protocol over HTTP for one worker: exchanges in, typed requests to the
@@ -109,6 +110,7 @@ class HttpFront final : public protocol::http1::HttpHandler {
   SideWork reading_;
   SideWork writing_;
   const uint64_t body_bytes_max_;
+  const HeaderPatterns* forward_headers_;  // null: none
   RepositoryFront repository_;
   protocol::json::JsonParser parser_;
   protocol::oip::HeaderMemo headers_;
