@@ -23,6 +23,7 @@
 #include "adapters/http/http_server.h"
 #include "adapters/jobs/job_pool.h"
 #include "adapters/log/log_writer.h"
+#include "adapters/log/trace_log.h"
 #include "adapters/onnx/ort_library.h"
 #include "adapters/repository/folder_repository.h"
 #include "adapters/shared_memory/system_shared_memory.h"
@@ -102,6 +103,7 @@ class Server {
   adapters::log::TextLog log_;
   std::unique_ptr<adapters::log::LogWriter> access_log_;
   std::unique_ptr<adapters::log::LogWriter> decision_log_;
+  std::unique_ptr<adapters::log::TraceLog> traces_;  // null: not offered
   std::unique_ptr<service::AccessControl> access_;
   HeaderPatterns forward_headers_;
   ByteBudget answers_;
@@ -192,6 +194,11 @@ Result<void, LoadFailure> Server::prepare() {
   BATON_ASSIGN(access_log_, open_log("access", config().log.access));
   BATON_ASSIGN(decision_log_, open_log("decision", config().log.decisions));
   if (decision_log_) engines_.set_decision_log(*decision_log_);
+  if (const std::string& path = config().trace.file; !path.empty()) {
+    auto file = adapters::log::TraceFile::open(path);
+    if (!file.has_value()) return fail(LoadFailure{"trace.file " + path + ": " + file.error()});
+    traces_ = std::make_unique<adapters::log::TraceLog>(path, *std::move(file));
+  }
   if (!config().state_file.empty()) {
     auto store = adapters::sqlite::open_sqlite_store(config().state_file);
     if (!store.has_value()) return fail(LoadFailure{store.error().message});
@@ -225,7 +232,7 @@ void Server::make_workers() {
         WorkerPorts{clock_, *fleet_, telemetry_, &answers_, json_readers_.get(),
                     json_writers_.get(), fleet_.get(), access_.get(), access_log_.get(),
                     decision_log_ != nullptr, config().limits.max_body_bytes, shared_memory_.get(),
-                    &log_, forward_headers_.empty() ? nullptr : &forward_headers_},
+                    &log_, forward_headers_.empty() ? nullptr : &forward_headers_, traces_.get()},
         options));
   }
   std::vector<ports::DirectoryFollower*> followers;
@@ -324,6 +331,7 @@ service::ProcessCounts Server::process_counts() const {
   counts.logs.push_back({"application", error_log_.dropped()});
   if (access_log_) counts.logs.push_back({"access", access_log_->dropped()});
   if (decision_log_) counts.logs.push_back({"decisions", decision_log_->dropped()});
+  if (traces_) counts.logs.push_back({"traces", traces_->dropped()});
   counts.unwritten_bytes = answers_.used();
   counts.decisions_missed = decisions_missed_.load(std::memory_order_relaxed);
   return counts;

@@ -26,9 +26,10 @@ Worker::Worker(const WorkerPorts& ports, const service::GatewayOptions& options)
       access_log_(ports.clock, ports.access_log),
       decisions_(kRing, ports.decisions_to_file ? kFileRing : 0),
       decision_file_(make_file(decisions_, options)),
-      gateway_({ports.clock, loop_, loop_, ports.models, ports.telemetry, access_log_, &decisions_,
-                ports.answers, ports.shared_memory, ports.json_readers, ports.log_control},
-               options),
+      gateway_(
+          {ports.clock, loop_, loop_, ports.models, ports.telemetry, access_log_, &decisions_,
+           ports.answers, ports.shared_memory, ports.json_readers, ports.log_control, ports.traces},
+          options),
       http_({gateway_, ports.clock, ports.telemetry, loop_, ports.access, ports.json_readers,
              ports.json_writers, ports.body_bytes_max, ports.repository, ports.forward_headers}),
       typed_(gateway_, ports.access, ports.repository) {}

@@ -32,6 +32,7 @@ struct WorkerPorts {
   ports::SharedMemory* shared_memory = nullptr;
   ports::LogControl* log_control = nullptr;
   const HeaderPatterns* forward_headers = nullptr;  // null: none
+  ports::TraceControl* traces = nullptr;            // null: not offered
 };
 
 // One gateway worker: its loop, its gateway and its fronts, on a thread of its own.

@@ -49,6 +49,10 @@ struct LogConfig {
   std::string decisions;       // path of a decision log; empty: the ring in memory only
 };
 
+struct TraceConfig {
+  std::string file;  // empty: the trace extension is not offered
+};
+
 // Who decides which models are served: their folders as they are at the start (kNone), as they are
 // while serving (kPoll), or clients (kExplicit).
 enum class ControlMode : uint8_t { kNone, kExplicit, kPoll };
@@ -73,6 +77,7 @@ struct ServerConfig {
   LimitsConfig limits;
   ShutdownConfig shutdown;
   LogConfig log;
+  TraceConfig trace;
   std::vector<std::string> forward_headers;  // that HeaderPatterns takes
   std::string api_keys_file;                 // lines "KEY TENANT"; empty: everybody is let in
   std::string state_file;                    // SQLite; empty: nothing is kept

@@ -19,6 +19,7 @@
 #include "ports/log_control.h"
 #include "ports/repository_control.h"
 #include "ports/shared_memory.h"
+#include "ports/trace_control.h"
 
 namespace baton::ports {
 
@@ -100,6 +101,7 @@ class InferenceFront {
   // Null: it is not offered.
   [[nodiscard]] virtual SharedMemory* shared_memory() = 0;
   [[nodiscard]] virtual LogControl* log_control() = 0;
+  [[nodiscard]] virtual TraceControl* trace_control() = 0;
 };
 
 }  // namespace baton::ports

@@ -3,6 +3,7 @@
 #include "adapters/grpc/logging_methods.h"
 #include "adapters/grpc/shared_memory_methods.h"
 #include "adapters/grpc/statistics_methods.h"
+#include "adapters/grpc/trace_methods.h"
 #include "baton_inference.pb.h"
 #include "protocol/oip_proto/infer_message.h"
 
@@ -96,9 +97,9 @@ void add_inference_methods(MethodTable& methods) {
   add_statistics_methods(methods);
   add_shared_memory_methods(methods);
   add_logging_methods(methods);
+  add_trace_methods(methods);
   add_repository_methods(methods);
   for (const auto& [method, what] : std::map<std::string, std::string>{
-           {"TraceSetting", "the trace extension"},
            {"CudaSharedMemoryRegister", "CUDA shared memory"},
        }) {
     methods.not_offered[inference_method(method)] = what;

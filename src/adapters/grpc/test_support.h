@@ -97,6 +97,7 @@ class FakeFront final : public ports::InferenceFront {
   }
   ports::SharedMemory* shared_memory() override { return nullptr; }
   ports::LogControl* log_control() override { return nullptr; }
+  ports::TraceControl* trace_control() override { return nullptr; }
 
   std::string key;  // empty: everybody is let in
   std::atomic<bool> ready{true};

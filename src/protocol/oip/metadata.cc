@@ -75,9 +75,10 @@ int64_t retry_after_seconds(const Refusal& refusal) {
   return (refusal.retry_after.ms() + 999) / 1000;
 }
 
-std::vector<std::string_view> extensions(bool shared_memory) {
+std::vector<std::string_view> extensions(bool shared_memory, bool trace) {
   std::vector<std::string_view> found(kExtensions.begin(), kExtensions.end());
   if (shared_memory) found.emplace_back("system_shared_memory");
+  if (trace) found.emplace_back("trace");
   return found;
 }
 

@@ -18,7 +18,7 @@ namespace baton::protocol::oip {
 [[nodiscard]] int64_t retry_after_seconds(const Refusal& refusal);
 
 // Names of the protocol extensions that are offered.
-[[nodiscard]] std::vector<std::string_view> extensions(bool shared_memory);
+[[nodiscard]] std::vector<std::string_view> extensions(bool shared_memory, bool trace);
 [[nodiscard]] std::string server_metadata_json(std::string_view version,
                                                std::span<const std::string_view> extensions);
 // `versions` ascend. Shapes include the batch dimension as -1 where the model batches.

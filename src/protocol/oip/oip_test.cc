@@ -7,6 +7,7 @@
 #include "protocol/oip/metadata.h"
 #include "protocol/oip/route.h"
 #include "protocol/oip/statistics.h"
+#include "protocol/oip/trace_settings.h"
 
 namespace baton::protocol::oip {
 namespace {
@@ -292,6 +293,53 @@ TEST(Route, LoggingTakesGetAndPost) {
   EXPECT_EQ(parse_route("POST", "/v2/logging")->kind, RouteKind::kUpdateLogSettings);
   EXPECT_EQ(parse_route("PUT", "/v2/logging").error().reason, EndReason::kMethodNotAllowed);
   EXPECT_EQ(allowed_methods("/v2/logging"), "GET, HEAD, POST");
+}
+
+TEST(TraceSettings, AreAppliedAllOrNone) {
+  json::JsonParser parser;
+  const TraceOverrides current{.rate = 7, .count = 3};
+  const auto read = [&](std::string_view body) {
+    return parse_trace_settings(body, parser, "/t", current);
+  };
+  const auto set = read(R"({"trace_level":["TIMESTAMPS"],"trace_rate":"2","trace_count":null,)"
+                        R"("log_frequency":10,"trace_file":"/t"})");
+  ASSERT_TRUE(set.has_value()) << set.error().message;
+  EXPECT_EQ(*set, (TraceOverrides{.timestamps = true, .rate = 2, .log_frequency = 10}));
+  EXPECT_EQ(trace_settings_json(set->over({}), "/t"),
+            R"({"trace_file":"/t","trace_level":["TIMESTAMPS"],"trace_rate":"2",)"
+            R"("trace_count":"-1","log_frequency":"10"})");
+  EXPECT_EQ(*read("{}"), current);
+  EXPECT_EQ(read(R"({"trace_level":"OFF"})")->timestamps, false);
+  EXPECT_EQ(read(R"({"trace_rate":[]})")->rate, std::nullopt);
+  for (const char* wrong :
+       {R"({"trace_rate":"0"})", R"({"trace_rate":"1x"})", R"({"trace_rate":["1","2"]})",
+        R"({"trace_count":"-2"})", R"({"log_frequency":"-1"})", R"({"trace_level":["MAX"]})",
+        R"({"trace_level":["OFF","TIMESTAMPS"]})", R"({"trace_rate":true})", R"({"other":"1"})",
+        R"({"trace_rate":"18446744073709551616"})", R"({"trace_rate":{}})", "[]", "",
+        R"({"trace_level":["OFF","OFF","OFF","OFF","OFF","OFF","OFF","OFF","OFF"]})"}) {
+    const auto refused = read(wrong);
+    ASSERT_FALSE(refused.has_value()) << wrong;
+    EXPECT_EQ(refused.error().reason, EndReason::kInvalid) << wrong;
+  }
+  for (const char* fixed : {R"({"trace_file":"/other"})", R"({"trace_level":["TENSORS"]})"}) {
+    EXPECT_EQ(read(fixed).error().reason, EndReason::kUnsupported);
+  }
+  EXPECT_TRUE(check_trace_overrides("", *set).has_value());
+  EXPECT_EQ(check_trace_overrides("m", *set).error().reason, EndReason::kUnsupported);
+}
+
+TEST(Route, TraceSettingsAreTheServersOrAModels) {
+  EXPECT_EQ(parse_route("GET", "/v2/trace/setting")->kind, RouteKind::kTraceSettings);
+  EXPECT_EQ(parse_route("POST", "/v2/trace/setting")->model, "");
+  const auto route = parse_route("POST", "/v2/models/a%20b/trace/setting");
+  EXPECT_EQ(route->kind, RouteKind::kUpdateTraceSettings);
+  EXPECT_EQ(route->model, "a b");
+  EXPECT_EQ(parse_route("HEAD", "/v2/models/m/trace/setting")->kind, RouteKind::kTraceSettings);
+  EXPECT_EQ(parse_route("PUT", "/v2/models/m/trace/setting").error().reason,
+            EndReason::kMethodNotAllowed);
+  EXPECT_EQ(parse_route("GET", "/v2/models/m/trace").error().reason, EndReason::kNotFound);
+  EXPECT_EQ(parse_route("GET", "/v2/models/m/versions/1/trace/setting").error().reason,
+            EndReason::kNotFound);
 }
 
 TEST(Statistics, HaveTheProtocolsNames) {

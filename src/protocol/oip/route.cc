@@ -14,7 +14,7 @@ struct FixedRoute {
   std::string_view method;
   RouteKind kind;
 };
-constexpr std::array<FixedRoute, 8> kFixed = {
+constexpr std::array<FixedRoute, 10> kFixed = {
     {{"livez", "GET", RouteKind::kLivez},
      {"readyz", "GET", RouteKind::kReadyz},
      {"v2/health/live", "GET", RouteKind::kServerLive},
@@ -22,7 +22,9 @@ constexpr std::array<FixedRoute, 8> kFixed = {
      {"v2", "GET", RouteKind::kServerMetadata},
      {"v2/models/stats", "GET", RouteKind::kModelStatistics},
      {"v2/logging", "GET", RouteKind::kLogSettings},
-     {"v2/logging", "POST", RouteKind::kUpdateLogSettings}}};
+     {"v2/logging", "POST", RouteKind::kUpdateLogSettings},
+     {"v2/trace/setting", "GET", RouteKind::kTraceSettings},
+     {"v2/trace/setting", "POST", RouteKind::kUpdateTraceSettings}}};
 
 struct ModelRoute {
   std::string_view suffix;
@@ -127,6 +129,11 @@ Result<Route, Refusal> parse_model_route(std::string_view method,
   auto name = percent_decode(parts[0]);
   if (!name || name->empty()) return fail(not_found());
   route.model = std::move(*name);
+  if (parts.size() == 3 && parts[1] == "trace" && parts[2] == "setting") {
+    route.kind = method == "POST" ? RouteKind::kUpdateTraceSettings : RouteKind::kTraceSettings;
+    if (method != "POST" && !takes("GET", method)) return fail(wrong_method("GET"));
+    return route;
+  }
   size_t next = 1;
   if (parts.size() >= 3 && parts[1] == "versions") {
     BATON_ASSIGN(route.version, parse_version(parts[2]));

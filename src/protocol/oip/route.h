@@ -24,6 +24,8 @@ enum class RouteKind : uint8_t {
   kRepositoryIndex,
   kLogSettings,
   kUpdateLogSettings,
+  kTraceSettings,  // of Route::model, or of the server
+  kUpdateTraceSettings,
   kMemoryStatus,  // these in this order: Route::model names the region
   kMemoryRegister,
   kMemoryRemove,

@@ -223,6 +223,11 @@ std::vector<Key> make_operation_keys() {
        0,
        0,
        {"debug", "info", "warning", "error"}},
+      {"trace.file", KeyType::kText, "none",
+       "File that traces of requests go to, a JSON array to which more is appended; with it "
+       "clients "
+       "may set which requests are traced (trace extension).",
+       [](ServerConfig& c, const KeyValue& v) { c.trace.file = text(v); }},
       {"log.decisions", KeyType::kText, "off", "Decision log, one JSON line a decision.",
        [](ServerConfig& c, const KeyValue& v) { c.log.decisions = text(v); }},
   };

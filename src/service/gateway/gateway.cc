@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "base/check.h"
+#include "protocol/oip/metadata.h"
 #include "service/gateway/classify.h"
 #include "service/gateway/fit.h"
 #include "service/gateway/live_call.h"
+#include "service/telemetry/trace_line.h"
 
 namespace baton::service {
 
@@ -157,6 +159,9 @@ Result<void, Refusal> Gateway::start(LiveCall& call, RequestPtr& complete) {
   InferRequest& request = *complete;
   BATON_ASSIGN(call.model, find_model(request.model, request.version));
   const ports::ModelVersion& model = *call.model;
+  if (ports_.traces != nullptr && ports_.traces->sample(model.model)) {
+    call.traced_from = ports_.clock.now();
+  }
   ports_.telemetry.cells(options_.worker, model.metrics_slot).started.add();
   if (model.state != ModelState::kReady) return fail(not_ready(model));
   BATON_TRY(fit_to_model(request, model.config));
@@ -384,10 +389,26 @@ void Gateway::settle(LiveCall& call, EndReason reason, GatewayAnswer answer,
                            .message = loggable(answer.refusal),
                            .timings = timings,
                            .ended = now});
+  if (call.traced_from != Instant()) trace(call, reason, timings, now);
   answer.model = std::move(call.model_name);
   GatewaySink& sink = call.sink;
   calls_.erase(call.token);
   sink.on_answer(std::move(answer));
+}
+
+void Gateway::trace(const LiveCall& call, EndReason reason, const ports::CallTimings& timings,
+                    Instant now) {
+  ports_.traces->write(trace_line({.context = call.context(),
+                                   .model = call.model_name,
+                                   .version = call.model->version,
+                                   .reason = reason,
+                                   .started = call.traced_from,
+                                   .timings = timings,
+                                   .ended = now}));
+}
+
+std::vector<std::string_view> Gateway::extensions() const {
+  return protocol::oip::extensions(ports_.shared_memory != nullptr, ports_.traces != nullptr);
 }
 
 void Gateway::record_refused(const RequestContext& context, std::string_view model,

@@ -18,6 +18,7 @@
 #include "ports/log_control.h"
 #include "ports/model_directory.h"
 #include "ports/shared_memory.h"
+#include "ports/trace_control.h"
 #include "service/access/access_log.h"
 #include "service/gateway/side_work.h"
 #include "service/telemetry/telemetry.h"
@@ -89,6 +90,7 @@ struct GatewayPorts {
   ports::JobRunner* copiers =
       nullptr;  // of large tensors in shared memory; null: copied on the loop
   ports::LogControl* log_control = nullptr;  // null: settings of the log are not offered
+  ports::TraceControl* traces = nullptr;     // null: not offered
 };
 
 // Tensors in shared memory above this are copied by a job: this many take a fifth of a millisecond.
@@ -146,6 +148,9 @@ class Gateway {
 
   [[nodiscard]] ports::SharedMemory* shared_memory() const { return ports_.shared_memory; }
   [[nodiscard]] ports::LogControl* log_control() const { return ports_.log_control; }
+  [[nodiscard]] ports::TraceControl* traces() const { return ports_.traces; }
+  // Names of the protocol's extensions that are offered.
+  [[nodiscard]] std::vector<std::string_view> extensions() const;
 
   [[nodiscard]] const ports::Directory& directory();
   [[nodiscard]] size_t in_flight() const { return calls_.size(); }
@@ -181,6 +186,8 @@ class Gateway {
   void on_end(LiveCall& call, ports::EngineEnd end);
   void finish(LiveCall& call, std::optional<Refusal> refusal);
   void refuse_soon(LiveCall& call, Refusal refusal);
+  void trace(const LiveCall& call, EndReason reason, const ports::CallTimings& timings,
+             Instant now);
   // The only way out: exactly once for every call.
   void settle(LiveCall& call, EndReason reason, GatewayAnswer answer,
               const ports::CallTimings& timings);

@@ -18,6 +18,7 @@
 #include "service/gateway/http_answers.h"
 #include "service/gateway/log_routes.h"
 #include "service/gateway/memory_routes.h"
+#include "service/gateway/trace_routes.h"
 
 namespace baton::service {
 
@@ -254,6 +255,8 @@ void HttpFront::on_request(ExchangeId id, HttpRequest request, Responder& respon
   }
   auto answered = is_memory_route(route->kind)
                       ? answer_memory_route(*route, request.body, gateway_.shared_memory(), parser_)
+                  : is_trace_route(route->kind)
+                      ? answer_trace_route(*route, request.body, gateway_, parser_)
                   : is_log_route(route->kind)
                       ? answer_log_route(*route, request.body, gateway_.log_control(), parser_)
                       : answer_query(*route);
@@ -400,8 +403,7 @@ Result<HttpResponse, Refusal> HttpFront::answer_query(const Route& route) {
       return readiness();
     case RouteKind::kServerMetadata:
       return json_response(
-          200, protocol::oip::server_metadata_json(
-                   kBatonVersion, protocol::oip::extensions(gateway_.shared_memory() != nullptr)));
+          200, protocol::oip::server_metadata_json(kBatonVersion, gateway_.extensions()));
     case RouteKind::kModelStatistics: {
       BATON_ASSIGN(const auto statistics, gateway_.statistics(route.model, route.version));
       return json_response(200, protocol::oip::statistics_json(statistics));

@@ -33,6 +33,7 @@ class Gateway::LiveCall final : public ports::EngineEvents {
   std::string model_name;
   ModelPtr model;  // null until found
   ports::CallId engine_call;
+  Instant traced_from;  // when it was started; zero: it is not traced
   Instant queue_deadline = Instant::never();
   ports::TimerId timer = 0;
   bool reserved = false;

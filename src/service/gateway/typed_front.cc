@@ -119,8 +119,7 @@ ports::ServerDescription TypedFront::server() {
   ports::ServerDescription description;
   description.name = "baton";
   description.version = kBatonVersion;
-  for (std::string_view extension :
-       protocol::oip::extensions(gateway_.shared_memory() != nullptr)) {
+  for (std::string_view extension : gateway_.extensions()) {
     description.extensions.emplace_back(extension);
   }
   return description;

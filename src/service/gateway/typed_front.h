@@ -37,6 +37,7 @@ class TypedFront final : public ports::InferenceFront {
                                                            std::optional<int64_t> version) override;
   ports::SharedMemory* shared_memory() override { return gateway_.shared_memory(); }
   ports::LogControl* log_control() override { return gateway_.log_control(); }
+  ports::TraceControl* trace_control() override { return gateway_.traces(); }
 
  private:
   class Call;

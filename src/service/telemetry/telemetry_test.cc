@@ -1,4 +1,5 @@
 #include "service/telemetry/telemetry.h"
+#include "service/telemetry/trace_line.h"
 
 #include <gtest/gtest.h>
 
@@ -119,6 +120,39 @@ TEST(Telemetry, ShowsWhatListenersAndLogsCount) {
   EXPECT_TRUE(has_line(text, R"(baton_listener_connections_accepted_total{listener="http"} 7)"));
   EXPECT_TRUE(has_line(text, R"(baton_listener_connections_refused_total{listener="http"} 1)"));
   EXPECT_TRUE(has_line(text, R"(baton_log_lines_dropped_total{log="access"} 3)"));
+}
+
+TEST(TraceLine, HasTheStagesThatHappened) {
+  RequestContext context;
+  context.id = RequestId(9);
+  context.client_id = "a\"";
+  context.protocol = Protocol::kGrpc;
+  context.arrival = Instant::from_ns(1);
+  RequestTrace trace{.context = context,
+                     .model = "m",
+                     .version = 2,
+                     .started = Instant::from_ns(2),
+                     .timings = {.queued = Instant::from_ns(3),
+                                 .started = Instant::from_ns(4),
+                                 .computed_from = Instant::from_ns(5),
+                                 .computed_to = Instant::from_ns(6),
+                                 .ended = Instant::from_ns(7),
+                                 .batch_items = 1},
+                     .ended = Instant::from_ns(8)};
+  EXPECT_EQ(trace_line(trace),
+            R"({"id":9,"model_name":"m","model_version":2,"request_id":"a\"","timestamps":[)"
+            R"({"name":"GRPC_WAITREAD_START","ns":1},{"name":"REQUEST_START","ns":2},)"
+            R"({"name":"QUEUE_START","ns":3},{"name":"COMPUTE_START","ns":4},)"
+            R"({"name":"COMPUTE_INPUT_END","ns":5},{"name":"COMPUTE_OUTPUT_START","ns":6},)"
+            R"({"name":"COMPUTE_END","ns":7},{"name":"REQUEST_END","ns":8}]})");
+  context.client_id.clear();
+  context.protocol = Protocol::kHttp;
+  trace.reason = EndReason::kInvalid;
+  trace.timings = {};
+  EXPECT_EQ(trace_line(trace),
+            R"({"id":9,"model_name":"m","model_version":2,"end_reason":"invalid","timestamps":[)"
+            R"({"name":"HTTP_RECV_START","ns":1},{"name":"REQUEST_START","ns":2},)"
+            R"({"name":"REQUEST_END","ns":8}]})");
 }
 
 }  // namespace
