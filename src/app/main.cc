@@ -207,7 +207,9 @@ int complain(const std::string& sentence, int status) {
 int serve(const ConfigFlags& flags, const std::string& ports_file) {
   auto config = configuration(flags);
   if (!config.has_value()) return complain(config.error(), kUsage);
-  auto status = run_server({std::move(*config), ports_file});
+  ServeOptions options{std::move(*config), ports_file};
+  options.reread = [&flags] { return configuration(flags); };
+  auto status = run_server(options);
   return status.has_value() ? *status : complain(status.error().message, kFailed);
 }
 

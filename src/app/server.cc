@@ -33,6 +33,7 @@
 #include "app/worker.h"
 #include "base/json_writer.h"
 #include "domain/version.h"
+#include "protocol/server_config/server_config_codec.h"
 #include "service/access/api_keys.h"
 #include "service/fleet/fleet_service.h"
 #include "service/gateway/metrics_front.h"
@@ -72,7 +73,7 @@ class Server {
   Result<int, LoadFailure> run();
   // These two on any thread, before run() and within it. The first ends it in order.
   void end(int number);
-  void tell_ignored(int number);
+  void tell_other(int number);
 
  private:
   [[nodiscard]] const ServerConfig& config() const { return options_.config; }
@@ -89,6 +90,9 @@ class Server {
   Result<void, LoadFailure> write_ports() const;
   [[nodiscard]] service::ProcessCounts process_counts() const;
   void start_threads();
+  void reread_configuration();
+  void reread_keys(const std::string& path);
+  void reopen_access_log();
   void write_decisions();
   void write_decisions_periodically();
   void end_idle_sequences();
@@ -96,7 +100,7 @@ class Server {
   void drain(Instant deadline);
   void finish();
 
-  const ServeOptions options_;
+  ServeOptions options_;  // the controller's, but for what does not change
   const uint32_t cpus_;
   adapters::transport::SteadyClock clock_;
   adapters::log::LogWriter error_log_;
@@ -153,7 +157,7 @@ class Hearing {
   }
   void on_ignored(int number) {
     const std::lock_guard lock(mutex_);
-    if (server_ != nullptr) server_->tell_ignored(number);
+    if (server_ != nullptr) server_->tell_other(number);
   }
 
  private:
@@ -162,18 +166,20 @@ class Hearing {
   int number_ = 0;
 };
 
-Result<void, LoadFailure> Server::load_access() {
-  if (config().api_keys_file.empty()) return {};
-  std::ifstream in(config().api_keys_file);
-  if (!in)
-    return fail(LoadFailure{"the file of API keys cannot be read: " + config().api_keys_file});
+Result<service::AccessControl::TenantByKey, LoadFailure> read_keys(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) return fail(LoadFailure{"the file of API keys cannot be read: " + path});
   const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   auto keys = service::parse_api_keys(text);
-  if (!keys.has_value()) {
-    const std::string line = keys.error().line > 0 ? ":" + std::to_string(keys.error().line) : "";
-    return fail(LoadFailure{config().api_keys_file + line + ": " + keys.error().message});
-  }
-  access_ = std::make_unique<service::AccessControl>(std::move(*keys));
+  if (keys.has_value()) return std::move(*keys);
+  const std::string line = keys.error().line > 0 ? ":" + std::to_string(keys.error().line) : "";
+  return fail(LoadFailure{path + line + ": " + keys.error().message});
+}
+
+Result<void, LoadFailure> Server::load_access() {
+  if (config().api_keys_file.empty()) return {};
+  BATON_ASSIGN(auto keys, read_keys(config().api_keys_file));
+  access_ = std::make_unique<service::AccessControl>(std::move(keys));
   return {};
 }
 
@@ -416,9 +422,59 @@ void Server::end(int number) {
   controller_.post([this, number] { begin_end(number); });
 }
 
-void Server::tell_ignored(int number) {
+void Server::tell_other(int number) {
+  if (number == SIGHUP && options_.reread) {
+    controller_.post([this] { reread_configuration(); });
+    return;
+  }
   const char* name = number == SIGHUP ? "SIGHUP" : number == SIGUSR1 ? "SIGUSR1" : "SIGUSR2";
   log_.log(ports::LogLevel::kWarning, std::string(name) + ": ignored, nothing is bound to it");
+}
+
+// What holds while serving is applied; the rest is named. A file that is wrong changes nothing.
+void Server::reread_configuration() {
+  auto read = options_.reread();
+  if (!read.has_value()) {
+    log_.log(ports::LogLevel::kError, "SIGHUP: nothing has changed: " + read.error());
+    return;
+  }
+  for (const auto& change : protocol::server_config::changed_keys(options_.config, *read)) {
+    const bool keys = change.path == "api_keys_file" && access_ && !read->api_keys_file.empty();
+    const bool applies = keys || change.path == "log.level";
+    if (applies) {
+      log_.log(ports::LogLevel::kInfo,
+               "SIGHUP: " + change.path + " is " + change.after + ", it was " + change.before);
+      options_.config.given[change.path] = change.after;
+    } else {
+      log_.log(ports::LogLevel::kWarning, "SIGHUP: " + change.path + " stays " + change.before +
+                                              " until a restart; it is configured as " +
+                                              change.after);
+    }
+  }
+  if (options_.config.log.level != read->log.level) {
+    options_.config.log.level = read->log.level;
+    log_.apply(adapters::log::settings_from(log_level(read->log.level)));
+  }
+  if (access_ && !read->api_keys_file.empty()) reread_keys(read->api_keys_file);
+  reopen_access_log();
+  log_.log(ports::LogLevel::kInfo, "SIGHUP: the configuration has been read again");
+}
+
+void Server::reread_keys(const std::string& path) {
+  auto keys = read_keys(path);
+  if (!keys.has_value()) {
+    log_.log(ports::LogLevel::kError, "SIGHUP: API keys stay: " + keys.error().message);
+    return;
+  }
+  log_.log(ports::LogLevel::kInfo, "SIGHUP: " + std::to_string(keys->size()) + " API keys");
+  access_->replace(std::move(*keys));
+}
+
+// For who has moved it away. The decision log stays: a part of it alone cannot be replayed.
+void Server::reopen_access_log() {
+  if (!access_log_ || access_log_->reopen(config().log.access)) return;
+  log_.log(ports::LogLevel::kError,
+           "SIGHUP: " + config().log.access + " cannot be opened: the access log goes on as it is");
 }
 
 void Server::begin_end(int number) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -12,6 +13,8 @@ namespace baton::app {
 struct ServeOptions {
   ServerConfig config;
   std::string ports_file;  // where the chosen ports are written as JSON; empty: nowhere
+  // Reads the configuration again, for SIGHUP; null: that does nothing.
+  std::function<Result<ServerConfig, std::string>()> reread{};
 };
 
 // Serves until SIGTERM or SIGINT, then drains. Returns the exit status; the error says why it did

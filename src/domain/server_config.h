@@ -3,6 +3,7 @@
 // protocol/server_config reads it from YAML.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -83,6 +84,7 @@ struct ServerConfig {
   std::string state_file;                    // SQLite; empty: nothing is kept
   bool cpu_when_provider_missing = false;
   std::string ort_library;  // empty: searched beside the binary, then by the loader's rules
+  std::map<std::string, std::string> given;  // the keys that were set, by path, and to what
 };
 
 }  // namespace baton

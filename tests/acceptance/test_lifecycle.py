@@ -419,7 +419,7 @@ def test_more_connections_than_allowed_are_told_so(make_server, simple_models):
     server.wait_for(lambda: running.get("/livez").status == 200, 10, "room again")
 
 
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2])
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
 def test_signals_without_a_meaning_are_ignored_with_a_line(make_server, general_models, number):
     running = make_server(general_models)
     running.process.send_signal(number)

@@ -126,9 +126,28 @@ size_t LogWriter::write_all(std::string_view text) {
   return done;
 }
 
+namespace {
+
+int open_for_append(const std::string& path) {
+  return open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+}
+
+}  // namespace
+
+bool LogWriter::reopen(const std::string& path) const {
+  struct stat info{};
+  if (!owned_ || fstat(descriptor_, &info) != 0 || !S_ISREG(info.st_mode)) return true;
+  const int descriptor = open_for_append(path);
+  if (descriptor < 0) return false;
+  // In the place of the former one at once: the writing thread knows the number alone.
+  const bool done = dup3(descriptor, descriptor_, O_CLOEXEC) == descriptor_;
+  close(descriptor);
+  return done;
+}
+
 std::unique_ptr<LogWriter> open_log(const std::string& path) {
   if (path == "-") return std::make_unique<LogWriter>(STDOUT_FILENO, false);
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+  const int descriptor = open_for_append(path);
   if (descriptor < 0) return nullptr;
   return std::make_unique<LogWriter>(descriptor, true);
 }
@@ -152,13 +171,15 @@ uint64_t pack(const LogSettings& settings) {
 
 }  // namespace
 
+LogSettings settings_from(ports::LogLevel least) {
+  return {.info = least <= ports::LogLevel::kInfo,
+          .warning = least <= ports::LogLevel::kWarning,
+          .error = true,
+          .verbose_level = least == ports::LogLevel::kDebug ? 1U : 0U};
+}
+
 TextLog::TextLog(ports::LogSink& sink, const ports::Clock& clock, ports::LogLevel least)
-    : sink_(sink),
-      clock_(clock),
-      settings_(pack({.info = least <= ports::LogLevel::kInfo,
-                      .warning = least <= ports::LogLevel::kWarning,
-                      .error = true,
-                      .verbose_level = least == ports::LogLevel::kDebug ? 1U : 0U})) {}
+    : sink_(sink), clock_(clock), settings_(pack(settings_from(least))) {}
 
 LogSettings TextLog::settings() const {
   const uint64_t bits = settings_.load(std::memory_order_relaxed);

@@ -31,6 +31,9 @@ class LogWriter final : public ports::LogSink {
   void write(std::string_view line) override;
   // Lines for which there was no room, and those that the descriptor did not take.
   [[nodiscard]] uint64_t dropped() const;
+  // What is written from now on goes to the file of this path, which may have been moved away
+  // meanwhile; pipes and devices go on as they are. False: it cannot be opened, nothing changes.
+  [[nodiscard]] bool reopen(const std::string& path) const;
 
  private:
   void run();
@@ -59,6 +62,9 @@ class LogWriter final : public ports::LogSink {
 
 // Opens a file for appending; "-" is standard output. Null when it cannot be opened.
 [[nodiscard]] std::unique_ptr<LogWriter> open_log(const std::string& path);
+
+// Lines of this level and above.
+[[nodiscard]] LogSettings settings_from(ports::LogLevel least);
 
 // The application log as lines for people: time, level, message.
 class TextLog final : public ports::Log, public ports::LogControl {

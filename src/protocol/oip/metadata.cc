@@ -8,7 +8,7 @@
 namespace baton::protocol::oip {
 namespace {
 
-// What is answered over REST and gRPC today; docs/protocols.md lists what each means here.
+// What is answered over REST and gRPC today.
 constexpr std::array<std::string_view, 9> kExtensions = {"classification",
                                                          "sequence",
                                                          "sequence(string_id)",

@@ -26,7 +26,7 @@ struct DecodedMessage {
 
 // The tensors of the result are views into `message` (zero copy) or into buffers that the request
 // keeps. Refused: mixed typed and raw contents, contents of another type than the datatype's,
-// values out of range, counts and sizes that differ from the shape, sequences,
+// values out of range, counts and sizes that differ from the shape,
 // reserved parameters.
 [[nodiscard]] Result<DecodedMessage, Refusal> decode_infer_request(
     std::shared_ptr<const inference::ModelInferRequest> message);

@@ -149,6 +149,25 @@ std::string complaint_of(const Key& key, const KeyValue& value) {
   return found.empty() ? found : std::string(key.path) + ": " + found;
 }
 
+constexpr std::string_view kDefault = "the default";
+
+std::string text_of(const KeyValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return "\"" + *text + "\"";
+  if (const auto* number = std::get_if<uint64_t>(&value)) return std::to_string(*number);
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (const auto* span = std::get_if<Duration>(&value)) return std::to_string(span->us()) + " us";
+  std::string text = "[";
+  for (const std::string& item : std::get<std::vector<std::string>>(value)) {
+    text += (text.size() > 1 ? ", \"" : "\"") + item + "\"";
+  }
+  return text + "]";
+}
+
+void keep(ServerConfig& config, const Key& key, const KeyValue& value) {
+  key.set(config, value);
+  config.given[std::string(key.path)] = text_of(value);
+}
+
 class Reader {
  public:
   explicit Reader(const Environment& environment) : environment_(environment) {}
@@ -209,7 +228,7 @@ class Reader {
     if (auto complaint = complaint_of(key, value); !complaint.empty()) {
       return fail(ConfigError{line_of(node), std::move(complaint)});
     }
-    key.set(config_, value);
+    keep(config_, key, value);
     return {};
   }
 
@@ -249,8 +268,22 @@ Result<void, std::string> apply_setting(ServerConfig& config, std::string_view p
   const auto value = read_scalar(*key, text);
   if (!value) return fail(wrong_value(*key, text));
   if (auto complaint = complaint_of(*key, *value); !complaint.empty()) return fail(complaint);
-  key->set(config, *value);
+  keep(config, *key, *value);
   return {};
+}
+
+std::vector<KeyChange> changed_keys(const ServerConfig& before, const ServerConfig& after) {
+  std::vector<KeyChange> changes;
+  for (const Key& key : all_keys()) {
+    const std::string path(key.path);
+    const auto text_in = [&](const ServerConfig& config) {
+      const auto found = config.given.find(path);
+      return found == config.given.end() ? std::string(kDefault) : found->second;
+    };
+    KeyChange change{path, text_in(before), text_in(after)};
+    if (change.before != change.after) changes.push_back(std::move(change));
+  }
+  return changes;
 }
 
 Result<ServerConfig, ConfigError> parse_server_config(std::string_view text,

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "domain/server_config.h"
@@ -26,6 +27,16 @@ using Environment = std::function<std::optional<std::string>(const std::string& 
 // Error: "PATH: expected …, found …", or a path that is no key or takes a list.
 [[nodiscard]] Result<void, std::string> apply_setting(ServerConfig& config, std::string_view path,
                                                       const std::string& text);
+
+// Keys that two configurations were given otherwise, in the order of the reference page; texts for
+// people.
+struct KeyChange {
+  std::string path;
+  std::string before;
+  std::string after;
+};
+[[nodiscard]] std::vector<KeyChange> changed_keys(const ServerConfig& before,
+                                                  const ServerConfig& after);
 
 // A JSON Schema (draft 2020-12) of the file.
 [[nodiscard]] std::string server_config_schema();

@@ -29,11 +29,16 @@ std::string_view presented_key(std::optional<std::string_view> authorization,
 
 }  // namespace
 
+void AccessControl::replace(TenantByKey tenant_by_key) {
+  tables_.push_back(std::make_unique<const TenantByKey>(std::move(tenant_by_key)));
+  current_.store(tables_.back().get(), std::memory_order_release);
+}
+
 const std::string* AccessControl::find(std::optional<std::string_view> authorization,
                                        std::optional<std::string_view> api_key) const {
   const std::string_view key = presented_key(authorization, api_key);
   const std::string* tenant = nullptr;
-  for (const auto& [known, name] : tenant_by_key_) {
+  for (const auto& [known, name] : *current_.load(std::memory_order_acquire)) {
     if (equal_keys(known, key)) tenant = &name;
   }
   return tenant;
