@@ -19,6 +19,8 @@ constexpr size_t kRing = 1024;
 constexpr size_t kFileRing = 32'768;
 // How late a sequence may end that became idle after the last look.
 constexpr Duration kLookForIdle = Duration::ms(50);
+// The same of the first one of a server that had no model with sequences.
+constexpr Duration kLookForSequences = Duration::s(1);
 
 // Destroyed from the bottom up: the engine with its instances before the runtime that they use.
 struct InProcessEngines::Served {
@@ -148,9 +150,11 @@ uint64_t InProcessEngines::write_decisions() {
 }
 
 Instant InProcessEngines::end_idle_sequences() {
-  Instant next = clock_.now() + kLookForIdle;
+  const Instant now = clock_.now();
+  Instant next = now + kLookForSequences;
   for (const auto& served : served_) {
-    if (served->sequences) next = std::min(next, served->sequences->end_idle());
+    if (!served->sequences) continue;
+    next = std::min({next, now + kLookForIdle, served->sequences->end_idle()});
   }
   return next;
 }

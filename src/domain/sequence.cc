@@ -1,20 +1,13 @@
 #include "domain/sequence.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
+#include "base/bytes.h"
 #include "domain/model.h"
 
 namespace baton {
 namespace {
-
-template <class T>
-std::string bytes_of(T value) {
-  std::string bytes(sizeof value, '\0');
-  std::memcpy(bytes.data(), &value, sizeof value);
-  return bytes;
-}
 
 template <class T>
 Result<std::string, Refusal> integer_of(const CorrelationId& id, const SequenceControl& control) {
@@ -25,7 +18,7 @@ Result<std::string, Refusal> integer_of(const CorrelationId& id, const SequenceC
                             std::string(data_type_name(control.type)),
                         {}});
   }
-  return bytes_of(static_cast<T>(id.number));
+  return value_bytes(static_cast<T>(id.number));
 }
 
 void add_spec(std::vector<TensorSpec>& specs, const std::string& name, DataType type,
@@ -55,7 +48,8 @@ ModelConfig with_sequence_tensors(const ModelConfig& config) {
     add_spec(whole.inputs, control.input, control.type, control.dims);
   }
   for (const SequenceState& state : config.sequences->states) {
-    add_spec(whole.inputs, state.input, state.type, state.dims);
+    // As it is first: warm-up takes what a sequence begins with.
+    add_spec(whole.inputs, state.input, state.type, state.first.dims);
     add_spec(whole.outputs, state.output, state.type, state.dims);
   }
   return whole;
@@ -76,7 +70,7 @@ Result<std::string, Refusal> correlation_element(const CorrelationId& id,
       break;
   }
   const std::string text = id.text.empty() ? std::to_string(id.number) : id.text;
-  return bytes_of(static_cast<uint32_t>(text.size())) + text;
+  return value_bytes(static_cast<uint32_t>(text.size())) + text;
 }
 
 }  // namespace baton

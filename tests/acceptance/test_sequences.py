@@ -13,6 +13,7 @@ import tritonclient.grpc.aio
 from onnx import helper
 from tritonclient.utils import InferenceServerException
 
+import conftest
 from harness import clients, models, reference, repository, server
 from harness.sequences import CONTROLS, STATE, config, tracker
 
@@ -59,7 +60,7 @@ def served(tmp_path_factory):
 @pytest.fixture(params=[*clients.FLAVOURS, "http-json"])
 def client(served, request):
     flavour = request.param.removesuffix("-json")
-    made = clients.Client(flavour, served.address(flavour.split("-")[0]), request.param.endswith("-json"))
+    made = conftest.connect(served, flavour, request.param.endswith("-json"))
     yield made
     made.close()
 

@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "adapters/instances/end_text.h"
 #include "adapters/instances/placement.h"
 #include "base/check.h"
 
@@ -18,25 +19,6 @@ constexpr Duration kLongestWait = Duration::s(3600);
 
 std::chrono::nanoseconds span(Instant now, Instant until) {
   return std::chrono::nanoseconds(std::clamp(until - now, Duration(), kLongestWait).ns());
-}
-
-// What a client is told whose call left without a result; refusals at the door have the
-// dispatcher's texts.
-std::string end_text(EndReason reason) {
-  switch (reason) {
-    case EndReason::kDeadlineQueued:
-      return "the deadline passed while the request waited to run; allow more time or retry later";
-    case EndReason::kDeadlineRunning:
-      return "the deadline passed while the request ran; allow more time";
-    case EndReason::kShuttingDown:
-      return "the model is shutting down; retry elsewhere";
-    case EndReason::kClientGone:
-      return "the client cancelled the request";
-    case EndReason::kEngineFailed:
-      return "the model's run failed; retry";
-    default:
-      return std::string(end_reason_name(reason));
-  }
 }
 
 // Moves the calls of one home out of `ended`; what stays of them there has no home.

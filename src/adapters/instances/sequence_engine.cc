@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "adapters/instances/end_text.h"
 #include "base/check.h"
 
 namespace baton::adapters {
@@ -13,17 +14,9 @@ namespace {
 // A timed wait is cut into pieces of this length at most.
 constexpr Duration kLongestWait = Duration::s(3600);
 
-std::string end_text(EndReason reason) {
-  switch (reason) {
-    case EndReason::kDeadlineQueued:
-      return "the deadline passed while the request waited for its turn in its sequence";
-    case EndReason::kClientGone:
-      return "the client cancelled the request";
-    case EndReason::kShuttingDown:
-      return "the model is shutting down; retry elsewhere";
-    default:
-      return std::string(end_reason_name(reason));
-  }
+std::string left_text(EndReason reason) {
+  if (reason != EndReason::kDeadlineQueued) return end_text(reason);
+  return "the deadline passed while the request waited for its turn in its sequence";
 }
 
 }  // namespace
@@ -164,7 +157,7 @@ void SequenceEngine::abort(ports::CallId id, EndReason reason, ports::AbortScope
     ports::SequenceTurn turn;
     if (sequencer_->leave(step->id, clock_.now(), turn)) {
       steps_.erase(step->id);
-      outbox.ended.push_back({step, {reason, end_text(reason), {}}});
+      outbox.ended.push_back({step, {reason, left_text(reason), {}}});
       collect(turn, outbox);
     } else if (step->inner) {
       inner = step->inner;

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/bytes.h"
 #include "baton_inference.pb.h"
 #include "protocol/model_config/data_types.h"
 
@@ -40,13 +41,6 @@ Control::Kind to_config(SequenceControl::Kind kind) {
 }
 
 template <class T>
-std::string bytes_of(T value) {
-  std::string bytes(sizeof value, '\0');
-  std::memcpy(bytes.data(), &value, sizeof value);
-  return bytes;
-}
-
-template <class T>
 T value_of(const std::string& bytes) {
   T value{};
   std::memcpy(&value, bytes.data(), sizeof value);
@@ -56,8 +50,8 @@ T value_of(const std::string& bytes) {
 template <class T, class Values>
 void set_pair(const Values& values, DataType type, SequenceControl& control) {
   control.type = type;
-  control.off = bytes_of(static_cast<T>(values.Get(0)));
-  control.on = bytes_of(static_cast<T>(values.Get(1)));
+  control.off = value_bytes(static_cast<T>(values.Get(0)));
+  control.on = value_bytes(static_cast<T>(values.Get(1)));
 }
 
 bool is_correlation_type(DataType type) {

@@ -30,6 +30,7 @@ std::string_view presented_key(std::optional<std::string_view> authorization,
 }  // namespace
 
 void AccessControl::replace(TenantByKey tenant_by_key) {
+  if (!tables_.empty() && *tables_.back() == tenant_by_key) return;
   tables_.push_back(std::make_unique<const TenantByKey>(std::move(tenant_by_key)));
   current_.store(tables_.back().get(), std::memory_order_release);
 }

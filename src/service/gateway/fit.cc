@@ -117,14 +117,15 @@ Result<void, Refusal> order_inputs(InferRequest& request, const ModelConfig& con
 // A step of a sequence is one row, so that steps of several sequences share a batch.
 Result<void, Refusal> check_sequence(const InferRequest& request, const ModelConfig& config) {
   const SequenceStep& step = request.sequence;
-  const std::string model = "model \"" + config.name + "\"";
+  const auto model = [&] { return "model \"" + config.name + "\""; };
   if (!config.sequences) {
-    return fail(invalid(model + " keeps no sequences: sequence_id, sequence_start and sequence_end "
-                                "have no meaning for it"));
+    return fail(invalid(model() +
+                        " keeps no sequences: sequence_id, sequence_start and sequence_end "
+                        "have no meaning for it"));
   }
   if (!step.id.given()) {
-    return fail(invalid(model + " keeps sequences: the request needs a sequence_id, an integer "
-                                "above 0 or a text"));
+    return fail(invalid(model() + " keeps sequences: the request needs a sequence_id, an integer "
+                                  "above 0 or a text"));
   }
   for (const SequenceControl& control : config.sequences->controls) {
     if (control.kind != SequenceControl::Kind::kCorrelationId) continue;

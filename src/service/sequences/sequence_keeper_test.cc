@@ -5,14 +5,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/bytes.h"
+
 namespace baton::service {
 namespace {
-
-std::string bytes_of(auto value) {
-  std::string bytes(sizeof value, '\0');
-  std::memcpy(bytes.data(), &value, sizeof value);
-  return bytes;
-}
 
 SequenceKeeperOptions options() {
   SequenceKeeperOptions made;
@@ -24,18 +20,19 @@ SequenceKeeperOptions options() {
   sequences.controls = {{.kind = SequenceControl::Kind::kStart,
                          .input = "start",
                          .type = DataType::kInt32,
-                         .off = bytes_of(int32_t{0}),
-                         .on = bytes_of(int32_t{1})},
+                         .off = value_bytes(int32_t{0}),
+                         .on = value_bytes(int32_t{1})},
                         {.kind = SequenceControl::Kind::kCorrelationId,
                          .input = "id",
                          .type = DataType::kUint64,
                          .dims = {}}};
-  sequences.states = {{.input = "s",
-                       .output = "t",
-                       .type = DataType::kInt32,
-                       .dims = {-1},
-                       .first = {.dims = {1}},
-                       .first_bytes = std::make_shared<const std::string>(bytes_of(int32_t{40}))}};
+  sequences.states = {
+      {.input = "s",
+       .output = "t",
+       .type = DataType::kInt32,
+       .dims = {-1},
+       .first = {.dims = {1}},
+       .first_bytes = std::make_shared<const std::string>(value_bytes(int32_t{40}))}};
   return made;
 }
 
@@ -43,7 +40,7 @@ std::shared_ptr<InferRequest> request(uint64_t id, bool start = false, bool end 
   auto made = std::make_shared<InferRequest>();
   made->model = "m";
   made->sequence = {.id = {.number = id}, .start = start, .end = end};
-  auto data = std::make_shared<const std::string>(bytes_of(int32_t{1}));
+  auto data = std::make_shared<const std::string>(value_bytes(int32_t{1}));
   made->inputs = {{.name = "x",
                    .type = DataType::kInt32,
                    .shape = {1, 1},
